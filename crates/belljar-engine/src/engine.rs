@@ -1,0 +1,200 @@
+//! The engine: validates a job, takes a jar, runs it, says what came of it.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use belljar_jail::profile::Profile;
+use belljar_protocol::json::{self, MAX_DEPTH};
+use belljar_protocol::{Job, JobFrame, Limits, Outcome, Policy, Status, Usage};
+use rustix::rand::{GetRandomFlags, getrandom};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::error::While;
+use crate::planning::Setting;
+use crate::pool::Pool;
+use crate::{EngineError, Host, Installation, Plan, Python, RequestError, RunError};
+use crate::{run, scratch, verdict};
+
+/// What an engine is made of.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where the parts of belljar are.
+    pub installation: Installation,
+    /// The interpreter: a path, or a name on `PATH`.
+    pub python: PathBuf,
+    /// Modules that the zygote imports once, for every jar.
+    pub preload: Vec<String>,
+    /// No job gets more than this, whatever it asks for.
+    pub ceiling: Option<Limits>,
+}
+
+impl Config {
+    /// An interpreter without preloaded modules or a ceiling.
+    pub fn new(installation: Installation, python: impl Into<PathBuf>) -> Config {
+        Config { installation, python: python.into(), preload: vec![], ceiling: None }
+    }
+}
+
+/// Which stream a chunk came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+/// A piece of output, as it came. The bytes are the guest's.
+#[derive(Clone, Debug)]
+pub struct Chunk {
+    /// Where it was written.
+    pub stream: Stream,
+    /// What was written.
+    pub bytes: Vec<u8>,
+}
+
+/// What a caller may want beside the outcome.
+#[derive(Debug, Default)]
+pub struct RunOptions {
+    /// Gets output as it comes. A slow receiver slows the guest, not its deadline.
+    pub chunks: Option<mpsc::Sender<Chunk>>,
+    /// Ends the run when something is sent.
+    pub cancel: Option<oneshot::Receiver<()>>,
+}
+
+/// Runs jobs. Dropping a run's future destroys its jar; dropping the engine ends everything.
+pub struct Engine {
+    config: Config,
+    host: Host,
+    python: Python,
+    profile: Profile,
+    pool: Pool,
+}
+
+impl Engine {
+    /// An engine for one interpreter. Nothing is started yet.
+    pub fn new(config: Config) -> Result<Engine, RunError> {
+        let python = Python::find(&config.python)?;
+        let profile = Profile::process()
+            .map_err(std::io::Error::other)
+            .while_doing("read the system-call profile")?;
+        Ok(Engine { host: Host::look(), python, profile, pool: Pool::default(), config })
+    }
+
+    /// The host this engine is on.
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// The interpreter it runs.
+    pub fn python(&self) -> &Python {
+        &self.python
+    }
+
+    fn setting(&self) -> Setting<'_> {
+        Setting {
+            host: &self.host,
+            installation: &self.config.installation,
+            python: &self.python,
+            preload: &self.config.preload,
+        }
+    }
+
+    /// What a job under this policy would be sealed to.
+    pub fn plan(&self, policy: &Policy) -> Result<Plan, RunError> {
+        Ok(self.setting().plan(&self.admitted(policy)?)?)
+    }
+
+    /// Starts the zygote for these walls, so that the first run does not wait for it.
+    pub async fn warm(&self, policy: &Policy) -> Result<String, RunError> {
+        let zygote = self.pool.zygote(self.setting(), policy.walls).await?;
+        Ok(zygote.python.clone())
+    }
+
+    /// Runs a job to its end.
+    pub async fn run(&self, job: Job) -> Result<Outcome, RunError> {
+        self.run_with(job, RunOptions::default()).await
+    }
+
+    /// Runs a job to its end, with output as it comes or a way to cancel it.
+    pub async fn run_with(&self, job: Job, options: RunOptions) -> Result<Outcome, RunError> {
+        let policy = self.admitted(&job.policy)?;
+        check_request(&job)?;
+        let id = new_id()?;
+        let asked = Instant::now();
+        let jar = self.pool.take(self.setting(), &policy).await?;
+        let queue_ms = asked.elapsed().as_secs_f64() * 1e3;
+        let limits = &policy.limits;
+        let frame = JobFrame {
+            code: job.code,
+            context: job.input,
+            result_bytes: limits.result_bytes,
+            library_threads: limits.threads.clamp(1, self.host.processors.max(1)),
+        };
+        let cancel = options.cancel.unwrap_or_else(|| oneshot::channel().1);
+        let record = run::run(jar, &frame, limits, &self.profile, options.chunks, cancel).await?;
+        let ended = record.facts.ended;
+        let usage = Usage {
+            queue_ms,
+            wall_ms: record.wall.as_secs_f64() * 1e3,
+            cpu_ms: ended.cpu_us as f64 / 1e3,
+            peak_memory_bytes: ended.peak_memory_bytes,
+        };
+        let artifacts =
+            scratch::artifacts(&record.jar.directory).while_doing("list what the run left")?;
+        let denials = record.ledger.denials();
+        let decided = verdict::decide(record.end, &record.facts, &record.ledger, limits);
+        let (result, error) = match decided {
+            Ok(result) => (result, None),
+            Err(error) => (None, Some(*error)),
+        };
+        Ok(Outcome {
+            id,
+            status: if error.is_none() { Status::Ok } else { Status::Error },
+            result,
+            error,
+            stdout: record.stdout,
+            stderr: record.stderr,
+            denials,
+            usage,
+            isolation: record.jar.isolation.clone(),
+            artifacts,
+        })
+    }
+
+    /// Ends every zygote and jar and waits until they are gone.
+    pub async fn shutdown(&self) {
+        self.pool.shutdown().await;
+    }
+
+    /// The policy as it will be obeyed: valid, and lowered to the ceiling.
+    fn admitted(&self, policy: &Policy) -> Result<Policy, RequestError> {
+        policy.validate().map_err(RequestError::Policy)?;
+        let mut policy = policy.clone();
+        if let Some(ceiling) = &self.config.ceiling {
+            policy.limits = policy.limits.clamped(ceiling);
+        }
+        Ok(policy)
+    }
+}
+
+fn check_request(job: &Job) -> Result<(), RequestError> {
+    if job.code.len() > Job::MAX_CODE {
+        let (bytes, allowed) = (job.code.len(), Job::MAX_CODE);
+        return Err(RequestError::CodeTooLong { bytes, allowed });
+    }
+    let Some(input) = &job.input else { return Ok(()) };
+    let text = input.get().as_bytes();
+    if text.len() > Job::MAX_INPUT {
+        let most = Job::MAX_INPUT;
+        return Err(RequestError::Input(format!("it has more than {most} bytes")));
+    }
+    json::check(text, MAX_DEPTH).map_err(|fault| RequestError::Input(fault.to_string()))
+}
+
+/// 128 random bits in hexadecimal.
+pub(crate) fn new_id() -> Result<String, EngineError> {
+    let mut bits = [0; 16];
+    getrandom(&mut bits, GetRandomFlags::empty()).while_doing("draw a random number")?;
+    Ok(bits.iter().map(|byte| format!("{byte:02x}")).collect())
+}

@@ -1,0 +1,155 @@
+//! The caller's mistakes and our own failures.
+
+use std::path::PathBuf;
+
+use belljar_protocol::{PolicyFault, SetupFault};
+
+/// The caller asked for something that cannot be.
+#[derive(Debug, thiserror::Error)]
+pub enum RequestError {
+    /// The policy contradicts itself or asks for the impossible.
+    #[error("the policy is not valid: {}", list(.0))]
+    Policy(Vec<PolicyFault>),
+    /// The source is too long.
+    #[error("the code has {bytes} bytes, at most {allowed} are accepted")]
+    CodeTooLong {
+        /// What it has.
+        bytes: usize,
+        /// What is allowed.
+        allowed: usize,
+    },
+    /// The input is too long, too deep or not JSON.
+    #[error("the input is not usable: {0}")]
+    Input(String),
+    /// The interpreter named does not exist or is not one we can run.
+    #[error("the interpreter {} cannot be used: {why}", .path.display())]
+    Python {
+        /// What was named.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+impl RequestError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            RequestError::Policy(_) => {
+                Some("`belljar explain` prints the policy in force with every default")
+            }
+            RequestError::CodeTooLong { .. } => Some("pass data as input, not inside the code"),
+            RequestError::Input(_) => Some("pass one JSON value, for example --input '[1, 2, 3]'"),
+            RequestError::Python { .. } => {
+                Some("name a CPython from 3.10 to 3.13, or the bin/python of a venv, with --python")
+            }
+        }
+    }
+}
+
+fn list(faults: &[PolicyFault]) -> String {
+    faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+/// We failed, and nothing of the guest ran, or what ran was ended.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// A layer could not be set up.
+    #[error("could not build the walls")]
+    Walls(#[source] SetupFault),
+    /// What the kernel shows of a jar is less than the plan asked.
+    #[error("a jar is not sealed as planned: {what}: found {found}, wanted {wanted}")]
+    Posture {
+        /// What differs.
+        what: &'static str,
+        /// What the kernel shows.
+        found: String,
+        /// What was planned.
+        wanted: String,
+    },
+    /// The interpreter ended before it was ready.
+    #[error("the zygote ended before it was ready{}", said(.stderr))]
+    ZygoteEnded {
+        /// The end of what it wrote to standard error.
+        stderr: String,
+    },
+    /// Something took longer than it ever should.
+    #[error("{what} took longer than {seconds} s")]
+    TooSlow {
+        /// What.
+        what: &'static str,
+        /// The bound.
+        seconds: u64,
+    },
+    /// The zygote library and this engine are of different versions.
+    #[error("the zygote library speaks version {found} of the wire, this engine {wanted}")]
+    Version {
+        /// The library's.
+        found: u32,
+        /// Ours.
+        wanted: u32,
+    },
+    /// A part of belljar is not where it should be.
+    #[error("{what} is missing: {}", .path.display())]
+    Missing {
+        /// Which part.
+        what: &'static str,
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+    /// A call of the operating system failed.
+    #[error("could not {step}")]
+    Os {
+        /// What we were doing.
+        step: &'static str,
+        /// The answer.
+        #[source]
+        error: std::io::Error,
+    },
+}
+
+fn said(stderr: &str) -> String {
+    if stderr.trim().is_empty() { String::new() } else { format!(":\n{}", stderr.trim_end()) }
+}
+
+impl EngineError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            EngineError::Walls(fault) => Some(belljar_jail::hint(fault)),
+            EngineError::ZygoteEnded { .. } => Some(
+                "the interpreter must start with `-I` and have ctypes; every preloaded module \
+                 must import",
+            ),
+            EngineError::Version { .. } | EngineError::Missing { .. } => {
+                Some("belljar and libbelljar_zygote.so belong together: install both anew")
+            }
+            EngineError::Posture { .. } => {
+                Some("nothing was run; `belljar doctor` shows each layer of this host")
+            }
+            EngineError::TooSlow { .. } | EngineError::Os { .. } => None,
+        }
+    }
+}
+
+/// Adds what we were doing to an error of the operating system.
+pub(crate) trait While<T> {
+    fn while_doing(self, step: &'static str) -> Result<T, EngineError>;
+}
+
+impl<T, E: Into<std::io::Error>> While<T> for Result<T, E> {
+    fn while_doing(self, step: &'static str) -> Result<T, EngineError> {
+        self.map_err(|error| EngineError::Os { step, error: error.into() })
+    }
+}
+
+/// Why there is no outcome.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The caller's mistake.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// Our failure.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}

@@ -1,0 +1,47 @@
+//! Runs jobs in jars: the Rust API of belljar.
+//!
+//! An [`Engine`] keeps a warm interpreter (a zygote) behind walls of its own and forks it into a
+//! jar for every run. Everything that comes out of a jar is bounded and checked here; why a run
+//! ended is decided here, from what the kernel reports.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use belljar_engine::{Config, Engine, Installation};
+//! use belljar_protocol::Job;
+//!
+//! let config = Config::new(Installation::beside(std::env::current_exe()?)?, "python3");
+//! let engine = Engine::new(config)?;
+//! let outcome = engine.run(Job::new("result = sum(context)")).await?;
+//! println!("{:?}", outcome.result);
+//! engine.shutdown().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! It does not serve a network protocol, parse a command line, or link an interpreter. Three
+//! results are never mixed: what came of the guest is an [`Outcome`](belljar_protocol::Outcome),
+//! the caller's mistake a [`RequestError`], our own failure an [`EngineError`].
+#![forbid(unsafe_code)]
+
+mod denials;
+mod engine;
+mod error;
+mod host;
+mod install;
+mod jar;
+mod outside;
+mod planning;
+mod pool;
+mod python;
+mod run;
+mod scratch;
+mod verdict;
+mod watched;
+mod zygote;
+
+pub use engine::{Chunk, Config, Engine, RunOptions, Stream};
+pub use error::{EngineError, RequestError, RunError};
+pub use host::Host;
+pub use install::Installation;
+pub use planning::Plan;
+pub use python::Python;

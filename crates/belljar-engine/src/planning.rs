@@ -1,0 +1,314 @@
+//! Policy + host + interpreter → plan. Everything is decided here; nothing after this decides.
+
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
+
+use belljar_jail::profile::Profile;
+use belljar_jail::{
+    JAR_FDS, JarDirectory, JarPlan, JarWalls, LandlockPlan, Link, Mount, MountKind, Resource,
+    Rlimit, ZygotePlan, filter,
+};
+use belljar_protocol::{Limits, Policy, SetupFault, WIRE_VERSION, Walls};
+use serde::Serialize;
+
+use crate::{EngineError, Host, Installation, Python};
+
+/// The least Landlock version that both walls promise: file rules that cover truncation.
+pub(crate) const LANDLOCK_LEAST: u32 = 3;
+/// Where the zygote library lies inside full walls.
+const LIBRARY_INSIDE: &str = "/belljar/zygote.so";
+/// Room in the address space for mapped files, which take no private memory.
+const MAPPED_ROOM: u64 = 2 << 30;
+/// Address space that the C library reserves for each thread's heap and stack.
+const THREAD_ROOM: u64 = 144 << 20;
+
+/// Where the loader finds libraries, and what else an interpreter reads of a host.
+const SYSTEM_READABLE: [&str; 6] = [
+    "/lib/x86_64-linux-gnu",
+    "/usr/lib/x86_64-linux-gnu",
+    "/lib64",
+    "/usr/lib64",
+    "/etc/ld.so.cache",
+    "/usr/share/zoneinfo",
+];
+const DEVICES: [&str; 3] = ["/dev/null", "/dev/random", "/dev/urandom"];
+
+/// What a zygote uses before any jar is forked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Baseline {
+    /// Its private memory.
+    pub data_bytes: u64,
+    /// Its address space.
+    pub address_bytes: u64,
+}
+
+/// A policy resolved against a host, as `belljar explain` prints it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Plan {
+    /// The policy it came from, with every default.
+    pub policy: Policy,
+    /// What the helper builds and becomes.
+    pub zygote: ZygotePlan,
+    /// What every jar is sealed to.
+    pub walls: JarWalls,
+    /// What this jar is sealed to. Memory limits are counted from what the zygote holds, so they
+    /// stand here as if it held nothing.
+    pub jar: JarPlan,
+}
+
+/// What is to run, and on what.
+#[derive(Clone, Copy)]
+pub(crate) struct Setting<'a> {
+    pub host: &'a Host,
+    pub installation: &'a Installation,
+    pub python: &'a Python,
+    pub preload: &'a [String],
+}
+
+impl Setting<'_> {
+    /// The plan for a policy.
+    pub fn plan(&self, policy: &Policy) -> Result<Plan, EngineError> {
+        Ok(Plan {
+            policy: policy.clone(),
+            zygote: self.zygote(policy.walls),
+            walls: self.walls(policy.walls)?,
+            jar: jar(policy, Path::new("(made for each run)"), Baseline::default()),
+        })
+    }
+
+    /// The walls of a zygote.
+    pub fn zygote(&self, walls: Walls) -> ZygotePlan {
+        let (mounts, links, library) = match walls {
+            Walls::Full => {
+                let (mut mounts, links) = tree(&self.readable());
+                mounts.extend(DEVICES.iter().map(|device| mount(device, MountKind::Device)));
+                mounts.push(Mount {
+                    source: self.installation.zygote.clone(),
+                    target: LIBRARY_INSIDE.into(),
+                    kind: MountKind::File,
+                });
+                (mounts, links, PathBuf::from(LIBRARY_INSIDE))
+            }
+            Walls::Nested => (vec![], vec![], self.installation.zygote.clone()),
+        };
+        ZygotePlan {
+            wire: WIRE_VERSION,
+            walls,
+            identity: self.host.identity(walls),
+            hostname: "jar".into(),
+            mounts,
+            links,
+            program: self.python.program.clone(),
+            arguments: vec!["-I".into(), "-B".into(), "-c".into(), boot(&library, self.preload)],
+            environment: environment(),
+        }
+    }
+
+    /// What all jars of a zygote have in common.
+    pub fn walls(&self, walls: Walls) -> Result<JarWalls, EngineError> {
+        let abi = self.host.landlock_abi;
+        if abi < LANDLOCK_LEAST {
+            return Err(EngineError::Walls(SetupFault {
+                layer: "landlock".into(),
+                step: "landlock_create_ruleset".into(),
+                object: "version".into(),
+                answer: format!("the kernel offers {abi}, at least {LANDLOCK_LEAST} is needed"),
+            }));
+        }
+        let broken = |error: belljar_jail::profile::ProfileFault| EngineError::Os {
+            step: "read the system-call profile",
+            error: std::io::Error::other(error),
+        };
+        let profile = Profile::process().map_err(broken)?;
+        let mut readable: Vec<PathBuf> = match walls {
+            Walls::Full => {
+                let (mounts, _) = tree(&self.readable());
+                mounts.into_iter().map(|mount| mount.target).collect()
+            }
+            Walls::Nested => tree(&self.readable()).0.into_iter().map(|m| m.source).collect(),
+        };
+        readable.extend(DEVICES.iter().map(PathBuf::from));
+        Ok(JarWalls {
+            walls,
+            identity: self.host.identity(walls),
+            hostname: "jar".into(),
+            landlock: LandlockPlan { abi, readable },
+            profile: profile.name.clone(),
+            program: filter::compile(&profile),
+        })
+    }
+
+    fn readable(&self) -> Vec<PathBuf> {
+        let system = SYSTEM_READABLE.iter().map(PathBuf::from).filter(|path| path.exists());
+        let mut paths: Vec<PathBuf> = system.collect();
+        paths.push(self.python.program.clone());
+        paths.extend(self.python.readable.iter().cloned());
+        paths
+    }
+}
+
+/// The kernel's limits and the writable directory of one jar.
+pub(crate) fn jar(policy: &Policy, scratch: &Path, baseline: Baseline) -> JarPlan {
+    let limits = &policy.limits;
+    let directory = match policy.walls {
+        Walls::Full => JarDirectory::Memory { bytes: limits.file_bytes, inodes: limits.files },
+        Walls::Nested => JarDirectory::Host { path: scratch.into() },
+    };
+    JarPlan { directory, rlimits: rlimits(limits, baseline) }
+}
+
+fn rlimits(limits: &Limits, baseline: Baseline) -> Vec<Rlimit> {
+    let data = baseline.data_bytes + limits.memory_bytes;
+    let address =
+        baseline.address_bytes + limits.memory_bytes + MAPPED_ROOM + THREAD_ROOM * limits.threads;
+    let list = [
+        (Resource::Cpu, limits.cpu_ms.div_ceil(1000)),
+        (Resource::Data, data),
+        (Resource::AddressSpace, address),
+        (Resource::Stack, 8 << 20),
+        (Resource::FileSize, limits.file_bytes),
+        (Resource::OpenFiles, open_files(limits)),
+        (Resource::Core, 0),
+        (Resource::Memlock, 0),
+        (Resource::PendingSignals, 64),
+        (Resource::MessageQueues, 0),
+        (Resource::RealtimePriority, 0),
+    ];
+    list.into_iter().map(|(resource, value)| Rlimit { resource, value }).collect()
+}
+
+/// The policy counts the guest's own files; the jar's descriptors come on top.
+pub(crate) fn open_files(limits: &Limits) -> u64 {
+    limits.open_files + JAR_FDS.len() as u64
+}
+
+/// The whole environment of a zygote. Guest code sees these and nothing else.
+fn environment() -> Vec<(String, String)> {
+    let one = ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"];
+    let mut all = vec![
+        ("HOME".to_owned(), "/tmp".to_owned()),
+        ("LANG".to_owned(), "C.UTF-8".to_owned()),
+        ("TMPDIR".to_owned(), "/tmp".to_owned()),
+    ];
+    all.extend(one.map(|name| (name.to_owned(), "1".to_owned())));
+    all
+}
+
+/// What the interpreter is started with: load the library, run its Python half.
+fn boot(library: &Path, preload: &[String]) -> String {
+    let text = |value: &str| serde_json::Value::from(value).to_string();
+    let preload: Vec<String> = preload.iter().map(|name| text(name)).collect();
+    format!(
+        "import ctypes\n\
+         lib = ctypes.PyDLL({})\n\
+         lib.belljar_python_half.restype = ctypes.c_char_p\n\
+         exec(compile(lib.belljar_python_half().decode(), '<belljar>', 'exec'), \
+         {{'lib': lib, 'preload': [{}]}})\n",
+        text(&library.to_string_lossy()),
+        preload.join(", "),
+    )
+}
+
+fn mount(path: &str, kind: MountKind) -> Mount {
+    Mount { source: path.into(), target: path.into(), kind }
+}
+
+/// The mounts and links that make `paths` readable at their own places: each link on the way is
+/// made again, each real place is mounted once, and nothing that lies in another is mounted twice.
+fn tree(paths: &[PathBuf]) -> (Vec<Mount>, Vec<Link>) {
+    let mut links: Vec<Link> = Vec::new();
+    let mut real = BTreeSet::new();
+    for path in paths {
+        real.extend(resolve(path, &mut links));
+    }
+    // Sorted: what contains another comes before it.
+    let mut kept: Vec<PathBuf> = Vec::new();
+    for path in real {
+        if !kept.iter().any(|folder| path.starts_with(folder)) {
+            kept.push(path);
+        }
+    }
+    links.retain(|link| !kept.iter().any(|folder| link.path.starts_with(folder)));
+    let mounts = kept.into_iter().map(|path| {
+        let kind = if path.is_dir() { MountKind::Directory } else { MountKind::File };
+        Mount { source: path.clone(), target: path, kind }
+    });
+    (mounts.collect(), links)
+}
+
+/// Walks a path as the kernel would, noting each link, and returns where it leads.
+fn resolve(path: &Path, links: &mut Vec<Link>) -> Option<PathBuf> {
+    let mut done = PathBuf::from("/");
+    let mut todo: Vec<std::ffi::OsString> = Vec::new();
+    let push = |todo: &mut Vec<std::ffi::OsString>, path: &Path| {
+        todo.extend(path.components().rev().filter_map(|part| match part {
+            Component::Normal(_) | Component::ParentDir => Some(part.as_os_str().to_owned()),
+            _ => None,
+        }));
+    };
+    push(&mut todo, path);
+    let mut followed = 0;
+    while let Some(part) = todo.pop() {
+        if part == ".." {
+            done.pop();
+            continue;
+        }
+        let here = done.join(&part);
+        let Ok(target) = std::fs::read_link(&here) else {
+            done = here;
+            continue;
+        };
+        followed += 1;
+        if followed > 40 {
+            return None;
+        }
+        let link = Link { path: here, target: target.clone() };
+        if !links.contains(&link) {
+            links.push(link);
+        }
+        if target.is_absolute() {
+            done = PathBuf::from("/");
+        }
+        push(&mut todo, &target);
+    }
+    done.exists().then_some(done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn links_are_made_again_and_places_mounted_once() {
+        let base = std::env::temp_dir().join(format!("belljar-plan-{}", std::process::id()));
+        std::fs::create_dir_all(base.join("real/bin/deep")).unwrap();
+        symlink("real", base.join("alias")).unwrap();
+        symlink(base.join("alias/bin"), base.join("bin")).unwrap();
+        let paths = [base.join("bin"), base.join("real/bin/deep"), base.join("missing")];
+        let (mounts, links) = tree(&paths);
+        let base_real = base.canonicalize().unwrap();
+        std::fs::remove_dir_all(&base).unwrap();
+        let targets: Vec<_> = mounts.iter().map(|mount| mount.target.clone()).collect();
+        assert_eq!(targets, [base_real.join("real/bin")]);
+        let made: Vec<_> = links.iter().map(|link| link.path.clone()).collect();
+        assert!(made.contains(&base.join("bin")) && made.contains(&base.join("alias")));
+    }
+
+    #[test]
+    fn a_module_name_cannot_leave_its_quotes() {
+        let text = boot(Path::new("/x\"y"), &["a'); import os; ('\"".into()]);
+        assert!(text.contains(r#""/x\"y""#) && text.contains(r#"["a'); import os; ('\""]"#));
+    }
+
+    #[test]
+    fn limits_count_from_what_the_zygote_holds() {
+        let baseline = Baseline { data_bytes: 1000, address_bytes: 5000 };
+        let plan = jar(&Policy::default(), Path::new("/x"), baseline);
+        let value = |resource| plan.rlimits.iter().find(|l| l.resource == resource).unwrap().value;
+        assert_eq!(value(Resource::Data), 1000 + (256 << 20));
+        assert_eq!(value(Resource::Cpu), 10);
+        assert_eq!(value(Resource::OpenFiles), 69);
+        assert_eq!(value(Resource::Core), 0);
+    }
+}

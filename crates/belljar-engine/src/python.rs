@@ -1,0 +1,129 @@
+//! An interpreter: what it is, and which files of the host it needs.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde::{Deserialize, Serialize};
+
+use crate::RequestError;
+
+/// A CPython that can become a zygote.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Python {
+    /// How it is called, without resolving links: a venv is known by this path.
+    pub program: PathBuf,
+    /// Its version.
+    pub version: String,
+    /// The venv it belongs to.
+    pub venv: Option<PathBuf>,
+    /// Directories and files it reads: its prefix or standard library, its shared library.
+    pub readable: Vec<PathBuf>,
+}
+
+/// What an interpreter says of itself. Asked without `site`, so that no package runs.
+const QUESTION: &str = "
+import sys, sysconfig, json
+var = sysconfig.get_config_var
+print(json.dumps({
+  'program': sys.executable,
+  'implementation': sys.implementation.name,
+  'version': list(sys.version_info[:3]),
+  'prefix': sys.base_prefix,
+  'exec_prefix': sys.base_exec_prefix,
+  'stdlib': [sysconfig.get_path('stdlib'), sysconfig.get_path('platstdlib')],
+  'libdir': var('LIBDIR'), 'library': var('INSTSONAME') if var('Py_ENABLE_SHARED') else None,
+}))
+";
+
+#[derive(Deserialize)]
+struct Answer {
+    program: PathBuf,
+    implementation: String,
+    version: [u32; 3],
+    prefix: PathBuf,
+    exec_prefix: PathBuf,
+    stdlib: [PathBuf; 2],
+    libdir: Option<PathBuf>,
+    library: Option<String>,
+}
+
+/// Prefixes that hold much besides Python; only Python's own parts of them are shown to a jar.
+const SHARED_PREFIXES: [&str; 3] = ["/", "/usr", "/usr/local"];
+
+impl Python {
+    /// Finds `name` (a path, or a name on `PATH`) and asks it what it is.
+    pub fn find(name: &Path) -> Result<Python, RequestError> {
+        let wrong = |why: String| RequestError::Python { path: name.into(), why };
+        let program = locate(name).ok_or_else(|| wrong("there is no such program".into()))?;
+        let output = Command::new(&program)
+            .args(["-I", "-S", "-c", QUESTION])
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| wrong(error.to_string()))?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let last = said.lines().last().unwrap_or("no answer").to_owned();
+            return Err(wrong(format!("it does not start: {last}")));
+        }
+        let answer: Answer = serde_json::from_slice(&output.stdout)
+            .map_err(|_| wrong("it does not answer like a Python".into()))?;
+        let [major, minor, micro] = answer.version;
+        if answer.implementation != "cpython" || major != 3 || !(10..=13).contains(&minor) {
+            return Err(wrong(format!(
+                "it is {} {major}.{minor}; CPython 3.10 to 3.13 is needed",
+                answer.implementation
+            )));
+        }
+        // Its own word for where it is: what we were given may be a script that starts it.
+        let program = answer.program.clone();
+        let venv = venv_of(&program);
+        let readable = answer.readable(minor, &program, venv.as_deref());
+        Ok(Python { program, version: format!("{major}.{minor}.{micro}"), venv, readable })
+    }
+}
+
+impl Answer {
+    fn readable(&self, minor: u32, program: &Path, venv: Option<&Path>) -> Vec<PathBuf> {
+        let mut paths = Vec::new();
+        let shared = |path: &Path| SHARED_PREFIXES.iter().any(|known| path == Path::new(known));
+        for prefix in [&self.prefix, &self.exec_prefix] {
+            if !shared(prefix) {
+                paths.push(prefix.clone());
+            }
+        }
+        paths.extend(self.stdlib.iter().cloned());
+        if shared(&self.prefix) {
+            // Debian keeps packages for all its interpreters here, and local ones there.
+            paths.push("/usr/lib/python3".into());
+            paths.push(format!("/usr/local/lib/python3.{minor}").into());
+        }
+        paths.extend(program.canonicalize());
+        paths.extend(venv.map(Path::to_path_buf));
+        if let (Some(folder), Some(library)) = (&self.libdir, &self.library) {
+            paths.push(folder.join(library));
+        }
+        paths.retain(|path| path.exists());
+        paths
+    }
+}
+
+/// An absolute path to the program, with links as they are.
+fn locate(name: &Path) -> Option<PathBuf> {
+    if name.components().count() > 1 {
+        return name.exists().then(|| std::path::absolute(name).ok()).flatten();
+    }
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(name))
+        .find(|candidate| candidate.is_file())
+}
+
+/// The venv a program stands in, known by the file that makes it one.
+fn venv_of(program: &Path) -> Option<PathBuf> {
+    let folder = program.parent()?;
+    [folder, folder.parent()?]
+        .into_iter()
+        .find(|place| place.join("pyvenv.cfg").is_file())
+        .map(Path::to_path_buf)
+}

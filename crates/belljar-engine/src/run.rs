@@ -1,0 +1,344 @@
+//! One run: send the job, watch the jar, end it, and gather what the kernel knows of it.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use belljar_jail::profile::Profile;
+use belljar_protocol::frame::{self, Decoder, FrameFault};
+use belljar_protocol::json::{self, JsonFault, MAX_DEPTH};
+use belljar_protocol::{FromJar, JobFrame, LimitName, Limits, Output, Walls};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::unix::pipe;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant as Moment, interval, sleep_until, timeout};
+
+use crate::EngineError;
+use crate::denials::Ledger;
+use crate::engine::{Chunk, Stream};
+use crate::error::While;
+use crate::jar::Jar;
+use crate::outside::Status;
+use crate::verdict::{End, Facts};
+
+/// What a frame may carry beside a result: names, a message, a traceback.
+const FRAME_ROOM: u64 = 64 << 10;
+/// How long a jar that closed its result pipe may take to end, before that is what it did.
+const CLOSING: Duration = Duration::from_millis(100);
+/// How long the kernel may take to end a killed jar.
+const REAP: Duration = Duration::from_secs(10);
+/// How often the directory of a jar in nested walls is measured.
+const MEASURE: Duration = Duration::from_millis(50);
+
+/// Everything a run left behind, for the verdict.
+pub(crate) struct Record<'a> {
+    pub end: End,
+    pub facts: Facts,
+    pub ledger: Ledger<'a>,
+    pub stdout: Output,
+    pub stderr: Output,
+    pub wall: Duration,
+    pub jar: Jar,
+}
+
+/// What a captured stream has so far.
+#[derive(Default)]
+struct Capture {
+    kept: Vec<u8>,
+    bytes: u64,
+    closed: bool,
+}
+
+impl Capture {
+    fn output(self) -> Output {
+        let truncated = self.bytes > self.kept.len() as u64;
+        let text = String::from_utf8_lossy(&self.kept).into_owned();
+        Output { text, bytes: self.bytes, truncated }
+    }
+}
+
+struct Watch<'a> {
+    jar: Jar,
+    ledger: Ledger<'a>,
+    limits: &'a Limits,
+    decoder: Decoder,
+    out: Capture,
+    err: Capture,
+    sink: Option<mpsc::Sender<Chunk>>,
+}
+
+/// Runs one job in `jar` to its end.
+pub(crate) async fn run<'a>(
+    jar: Jar,
+    job: &JobFrame,
+    limits: &'a Limits,
+    profile: &'a Profile,
+    sink: Option<mpsc::Sender<Chunk>>,
+    cancel: oneshot::Receiver<()>,
+) -> Result<Record<'a>, EngineError> {
+    let ledger = Ledger::new(profile, limits, jar.baseline);
+    let most = usize::try_from(limits.result_bytes + FRAME_ROOM).unwrap_or(usize::MAX);
+    let mut watch = Watch {
+        jar,
+        ledger,
+        limits,
+        decoder: Decoder::new(most),
+        out: Capture::default(),
+        err: Capture::default(),
+        sink,
+    };
+    let body = serde_json::to_vec(job).map_err(io::Error::other).while_doing("write the job")?;
+    let bytes = frame::encode(&body).map_err(io::Error::other).while_doing("frame the job")?;
+    let started = Instant::now();
+    let deadline = Moment::now() + Duration::from_millis(limits.wall_ms);
+    let end = watch.watch(bytes, deadline, cancel).await?;
+    let wall = started.elapsed();
+    watch.finish(end, wall).await
+}
+
+impl<'a> Watch<'a> {
+    /// Watches until something decides how the run ends. The first thing that does, does.
+    async fn watch(
+        &mut self,
+        job: Vec<u8>,
+        deadline: Moment,
+        mut cancel: oneshot::Receiver<()>,
+    ) -> Result<End, EngineError> {
+        let mut sender = self.jar.job.take();
+        let sending = async move {
+            if let Some(sender) = sender.as_mut() {
+                // A jar that does not read its job will not get it; the deadline sees to that.
+                sender.write_all(&job).await.ok();
+            }
+            sender
+        };
+        let mut sending = std::pin::pin!(sending);
+        let mut measure = interval(MEASURE);
+        let (mut out, mut err, mut said) = ([0; 16 << 10], [0; 16 << 10], [0; 16 << 10]);
+        let mut cancellable = true;
+        let mut unsent = true;
+        let mut frames_closed: Option<Moment> = None;
+        loop {
+            let closing = frames_closed.unwrap_or(deadline).min(deadline);
+            tokio::select! {
+                sender = &mut sending, if unsent => {
+                    unsent = false;
+                    // Kept open: its end is how a jar would learn that the engine is gone.
+                    self.jar.job = sender;
+                }
+                read = self.jar.frames.read(&mut said), if frames_closed.is_none() => {
+                    match read {
+                        Ok(count @ 1..) => {
+                            if let Some(end) = self.heard(&said[..count]) {
+                                return Ok(end);
+                            }
+                        }
+                        _ => frames_closed = Some(Moment::now() + CLOSING),
+                    }
+                }
+                read = self.jar.stdout.read(&mut out), if !self.out.closed => {
+                    let count = read.unwrap_or(0);
+                    if self.wrote(Stream::Stdout, &out[..count]).await {
+                        return Ok(End::Limit(LimitName::OutputBytes));
+                    }
+                }
+                read = self.jar.stderr.read(&mut err), if !self.err.closed => {
+                    let count = read.unwrap_or(0);
+                    if self.wrote(Stream::Stderr, &err[..count]).await {
+                        return Ok(End::Limit(LimitName::OutputBytes));
+                    }
+                }
+                ready = self.jar.listener.readable() => {
+                    let mut ready = ready.while_doing("watch a jar's filter")?;
+                    let listener = self.jar.listener.get_ref();
+                    if can_receive(listener) {
+                        self.ledger.serve(listener).while_doing("answer a jar's filter")?;
+                    } else {
+                        ready.clear_ready();
+                    }
+                    if self.ledger.is_flooded() {
+                        return Ok(End::Limit(LimitName::Denials));
+                    }
+                }
+                _ = measure.tick(), if self.jar.scratch.is_some() => {
+                    if let Some(name) = self.scratch_over() {
+                        return Ok(End::Limit(name));
+                    }
+                }
+                ready = self.jar.pidfd.readable() => {
+                    ready.while_doing("watch a jar")?.retain_ready();
+                    return Ok(self.gone());
+                }
+                stop = &mut cancel, if cancellable => match stop {
+                    Ok(()) => return Ok(End::Cancelled),
+                    Err(_) => cancellable = false,
+                },
+                () = sleep_until(closing) => {
+                    if frames_closed.is_some() && Moment::now() < deadline {
+                        return Ok(End::PipeClosed);
+                    }
+                    return Ok(End::Limit(LimitName::WallMs));
+                }
+            }
+        }
+    }
+
+    /// Takes a piece of the frame stream; an end if it completes or breaks one.
+    fn heard(&mut self, piece: &[u8]) -> Option<End> {
+        match self.decoder.feed(piece) {
+            Err(FrameFault::TooLong { .. }) => return Some(End::Limit(LimitName::ResultBytes)),
+            Err(fault) => return Some(End::BrokenFrame(fault.to_string())),
+            Ok(()) => {}
+        }
+        loop {
+            let body = self.decoder.next()?;
+            match parse(&body, self.limits) {
+                Ok(FromJar::Ready {}) => {}
+                Ok(_) if self.decoder.held() > 0 => {
+                    return Some(End::BrokenFrame("it said more after its last frame".into()));
+                }
+                Ok(last) => return Some(End::Said(last)),
+                Err(end) => return Some(end),
+            }
+        }
+    }
+
+    /// The jar's process has ended: whatever it had said by then still counts.
+    fn gone(&mut self) -> End {
+        let mut piece = [0; 16 << 10];
+        while let Ok(count @ 1..) = read_now(&self.jar.frames, &mut piece) {
+            if let Some(end) = self.heard(&piece[..count]) {
+                return end;
+            }
+        }
+        match self.decoder.finish() {
+            Ok(()) => End::Gone,
+            Err(fault) => End::BrokenFrame(fault.to_string()),
+        }
+    }
+
+    /// Keeps what was written, up to the limit; true if it is crossed.
+    async fn wrote(&mut self, stream: Stream, piece: &[u8]) -> bool {
+        let before = self.out.bytes + self.err.bytes;
+        let capture = match stream {
+            Stream::Stdout => &mut self.out,
+            Stream::Stderr => &mut self.err,
+        };
+        if piece.is_empty() {
+            capture.closed = true;
+            return false;
+        }
+        let room = self.limits.output_bytes.saturating_sub(before);
+        let kept = &piece[..piece.len().min(usize::try_from(room).unwrap_or(usize::MAX))];
+        capture.kept.extend_from_slice(kept);
+        capture.bytes += piece.len() as u64;
+        if let Some(sink) = &self.sink
+            && !kept.is_empty()
+            && sink.send(Chunk { stream, bytes: kept.to_vec() }).await.is_err()
+        {
+            // Nobody listens any more; the outcome still gets it.
+            self.sink = None;
+        }
+        before + piece.len() as u64 > self.limits.output_bytes
+    }
+
+    fn scratch_over(&self) -> Option<LimitName> {
+        let (bytes, files) = self.jar.scratch.as_ref()?.usage();
+        if bytes > self.limits.file_bytes {
+            return Some(LimitName::FileBytes);
+        }
+        (files > self.limits.files).then_some(LimitName::Files)
+    }
+
+    /// Looks at the jar while it is there, ends it, and waits until it is gone.
+    async fn finish(mut self, end: End, wall: Duration) -> Result<Record<'a>, EngineError> {
+        let status = Status::of(self.jar.pid).ok();
+        let space = rustix::fs::fstatfs(self.jar.directory.as_fd()).ok();
+        let over = self.scratch_over();
+        self.jar.kill();
+        let end = self.drain(end).await;
+        let slow = EngineError::TooSlow { what: "ending a jar", seconds: REAP.as_secs() };
+        let ended = timeout(REAP, &mut self.jar.ended).await.map_err(|_| slow)?;
+        let ended = ended.map_err(|_| EngineError::ZygoteEnded { stderr: String::new() })?;
+        let in_memory = self.jar.isolation.walls == Walls::Full;
+        let facts = Facts {
+            ended,
+            peak_address_bytes: status.as_ref().and_then(|status| status.bytes("VmPeak:")),
+            descriptor_slots: status.as_ref().and_then(|status| status.number("FDSize:")),
+            space_full: match &space {
+                Some(space) if in_memory => space.f_bavail == 0,
+                _ => over == Some(LimitName::FileBytes),
+            },
+            files_full: match &space {
+                Some(space) if in_memory => space.f_ffree == 0,
+                _ => over == Some(LimitName::Files),
+            },
+            baseline: self.jar.baseline,
+        };
+        Ok(Record {
+            end,
+            facts,
+            ledger: self.ledger,
+            stdout: self.out.output(),
+            stderr: self.err.output(),
+            wall,
+            jar: self.jar,
+        })
+    }
+
+    /// Reads what the jar had written before it ended. Never waits: the jar is gone or about to
+    /// be, and what is not in the pipes now is nobody's.
+    async fn drain(&mut self, end: End) -> End {
+        let mut piece = vec![0; 64 << 10];
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            loop {
+                let pipe = match stream {
+                    Stream::Stdout => &self.jar.stdout,
+                    Stream::Stderr => &self.jar.stderr,
+                };
+                let Ok(count @ 1..) = read_now(pipe, &mut piece) else { break };
+                let crossed = self.wrote(stream, &piece[..count]).await;
+                if crossed {
+                    return match end {
+                        End::Said(_) | End::Gone => End::Limit(LimitName::OutputBytes),
+                        decided => decided,
+                    };
+                }
+            }
+        }
+        end
+    }
+}
+
+/// Reads what is there. The readiness that tokio remembers may be older than the bytes.
+fn read_now(pipe: &pipe::Receiver, buffer: &mut [u8]) -> io::Result<usize> {
+    Ok(rustix::io::read(pipe.as_fd(), buffer)?)
+}
+
+/// Whether a notification waits. The kernel's `poll` is right where a remembered readiness is not.
+fn can_receive(listener: impl AsFd) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let mut watched = [PollFd::new(&listener, PollFlags::IN)];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut watched, Some(&now)).is_ok() && watched[0].revents().contains(PollFlags::IN)
+}
+
+/// Checks a frame, and only then builds a message from it.
+fn parse(body: &[u8], limits: &Limits) -> Result<FromJar, End> {
+    // The message around a result is two levels deep.
+    match json::check(body, MAX_DEPTH + 2) {
+        Ok(()) => {}
+        Err(JsonFault::TooDeep) => return Err(End::Limit(LimitName::ResultDepth)),
+        Err(fault) => return Err(End::BrokenFrame(fault.to_string())),
+    }
+    let message: FromJar = serde_json::from_slice(body)
+        .map_err(|_| End::BrokenFrame("it is not a message that a jar may send".into()))?;
+    match &message {
+        FromJar::Done { result: Some(result) }
+            if result.get().len() as u64 > limits.result_bytes =>
+        {
+            Err(End::Limit(LimitName::ResultBytes))
+        }
+        _ => Ok(message),
+    }
+}

@@ -1,0 +1,311 @@
+//! Why a run ended: one cause, from what the kernel and the engine know.
+//!
+//! The guest's own words fill in a message and a traceback. They can name an exception, but they
+//! cannot make a limit out of it: for that the kernel must agree.
+
+use belljar_protocol::{
+    FromJar, GuestError, GuestFailure, Kind, LimitHit, LimitName, Limits, ResultFault,
+};
+use rustix::io::Errno;
+use serde_json::value::RawValue;
+
+use crate::denials::Ledger;
+use crate::planning::{self, Baseline};
+use crate::zygote::Ended;
+
+/// What ended the watch over a run.
+#[derive(Debug)]
+pub(crate) enum End {
+    /// The jar sent its last frame.
+    Said(FromJar),
+    /// It sent something that is not a frame.
+    BrokenFrame(String),
+    /// It closed the pipe for its result and went on.
+    PipeClosed,
+    /// Its process ended without a last frame.
+    Gone,
+    /// The engine saw a limit crossed.
+    Limit(LimitName),
+    /// The caller ended it.
+    Cancelled,
+}
+
+/// What the kernel knows of the jar.
+#[derive(Debug)]
+pub(crate) struct Facts {
+    pub ended: Ended,
+    pub peak_address_bytes: Option<u64>,
+    pub descriptor_slots: Option<u64>,
+    pub space_full: bool,
+    pub files_full: bool,
+    pub baseline: Baseline,
+}
+
+/// Blocks of memory below this size are not announced, so the last of them may be missing from
+/// the peak when memory ran out.
+const UNANNOUNCED: u64 = 8 << 20;
+
+/// The result, or the error, of a run.
+pub(crate) fn decide(
+    end: End,
+    facts: &Facts,
+    ledger: &Ledger<'_>,
+    limits: &Limits,
+) -> Result<Option<Box<RawValue>>, Box<GuestError>> {
+    let error = match end {
+        End::Said(FromJar::Done { result }) => return Ok(result),
+        End::Said(FromJar::Failed(failure)) => raised(failure, facts, ledger, limits),
+        End::Said(FromJar::BadResult { fault, detail }) => bad_result(fault, &detail, limits),
+        End::Said(FromJar::Ready {}) => broken("it said only that it was ready"),
+        End::BrokenFrame(what) => broken(&what),
+        End::PipeClosed => engine_word(
+            Kind::Crash,
+            "ResultPipeClosed",
+            "the code closed the pipe for its result and went on",
+            "leave descriptors 3 and 4 alone; answer by assigning to `result`",
+        ),
+        End::Limit(name) => limit(name, limits),
+        End::Cancelled => engine_word(Kind::Cancelled, "Cancelled", "the run was cancelled", ""),
+        End::Gone => gone(facts, limits),
+    };
+    Err(Box::new(error))
+}
+
+fn engine_word(kind: Kind, type_name: &str, message: &str, hint: &str) -> GuestError {
+    GuestError {
+        kind,
+        type_name: type_name.into(),
+        message: message.into(),
+        traceback: None,
+        line: None,
+        limit: None,
+        hint: (!hint.is_empty()).then(|| hint.into()),
+    }
+}
+
+fn broken(what: &str) -> GuestError {
+    engine_word(
+        Kind::Crash,
+        "BrokenFrame",
+        &format!("the jar broke the frame of its answer: {what}"),
+        "leave descriptors 3 and 4 alone; answer by assigning to `result`",
+    )
+}
+
+fn allowed(name: LimitName, limits: &Limits) -> u64 {
+    match name {
+        LimitName::WallMs => limits.wall_ms,
+        LimitName::CpuMs => limits.cpu_ms,
+        LimitName::MemoryBytes => limits.memory_bytes,
+        LimitName::OutputBytes => limits.output_bytes,
+        LimitName::ResultBytes => limits.result_bytes,
+        LimitName::ResultDepth => belljar_protocol::json::MAX_DEPTH as u64,
+        LimitName::FileBytes => limits.file_bytes,
+        LimitName::Files => limits.files,
+        LimitName::OpenFiles => limits.open_files,
+        LimitName::Threads => limits.threads,
+        LimitName::Processes => limits.processes,
+        LimitName::Denials => limits.denials,
+    }
+}
+
+/// The words for a crossed limit.
+fn limit(name: LimitName, limits: &Limits) -> GuestError {
+    let allowed = allowed(name, limits);
+    let (message, hint) = match name {
+        LimitName::WallMs => (
+            format!("the run took longer than {allowed} ms"),
+            "do less in one run, or raise limits.wall_ms",
+        ),
+        LimitName::CpuMs => (
+            format!("the run used more than {allowed} ms of processor time"),
+            "use a faster algorithm or less data, or raise limits.cpu_ms",
+        ),
+        LimitName::MemoryBytes => (
+            format!("the run needed more than {allowed} bytes of memory"),
+            "work in smaller pieces, or raise limits.memory_bytes",
+        ),
+        LimitName::OutputBytes => (
+            format!("the run printed more than {allowed} bytes"),
+            "print a summary and return the data in `result`, or raise limits.output_bytes",
+        ),
+        LimitName::ResultBytes => (
+            format!("the result has more than {allowed} bytes of JSON"),
+            "return a summary or write a file, or raise limits.result_bytes",
+        ),
+        LimitName::ResultDepth => (
+            format!("the result nests deeper than {allowed} levels or contains itself"),
+            "return a flatter value",
+        ),
+        LimitName::FileBytes => (
+            format!("the run wrote more than {allowed} bytes of files"),
+            "write less, or raise limits.file_bytes",
+        ),
+        LimitName::Files => (
+            format!("the run made more than {allowed} files and directories"),
+            "make fewer files, or raise limits.files",
+        ),
+        LimitName::OpenFiles => (
+            format!("the run had more than {allowed} files open"),
+            "close files with `with`, or raise limits.open_files",
+        ),
+        LimitName::Threads => (
+            format!("the run wanted more than {allowed} threads at once"),
+            "use fewer workers, or raise limits.threads",
+        ),
+        LimitName::Processes => (
+            format!("the run wanted more than {allowed} child processes"),
+            "work in this process, or raise limits.processes",
+        ),
+        LimitName::Denials => (
+            format!("more than {allowed} calls were refused"),
+            "stop retrying what is refused; `denials` says what to write instead",
+        ),
+    };
+    let mut error = engine_word(Kind::Limit, "LimitExceeded", &message, hint);
+    error.limit = Some(LimitHit { name, allowed });
+    error
+}
+
+/// The process ended without an answer.
+fn gone(facts: &Facts, limits: &Limits) -> GuestError {
+    let cpu_limit_us = limits.cpu_ms.div_ceil(1000) * 1_000_000;
+    match (facts.ended.signal, facts.ended.code) {
+        // The kernel sends this one itself when the processor limit is reached. Nobody inside can.
+        (Some(9), _) if facts.ended.cpu_us + 50_000 >= cpu_limit_us => {
+            limit(LimitName::CpuMs, limits)
+        }
+        (Some(31), _) => engine_word(
+            Kind::Denied,
+            "SIGSYS",
+            "the code made a system call that no profile allows, and the kernel ended it",
+            "use Python's own functions instead of calling the kernel directly",
+        ),
+        (Some(signal), _) => {
+            let name = signal_name(signal);
+            let message = format!("the interpreter was ended by signal {name}");
+            engine_word(Kind::Crash, &name, &message, signal_hint(signal))
+        }
+        (None, code) => {
+            let code = code.unwrap_or_default();
+            engine_word(
+                Kind::Crash,
+                "Exit",
+                &format!("the interpreter exited with code {code} and without an answer"),
+                "end by reaching the last line, or with sys.exit(), not with os._exit()",
+            )
+        }
+    }
+}
+
+fn signal_name(signal: i32) -> String {
+    let names = [
+        (4, "SIGILL"),
+        (6, "SIGABRT"),
+        (7, "SIGBUS"),
+        (8, "SIGFPE"),
+        (9, "SIGKILL"),
+        (11, "SIGSEGV"),
+        (25, "SIGXFSZ"),
+    ];
+    let known = names.iter().find(|(number, _)| *number == signal);
+    known.map_or_else(|| format!("SIG{signal}"), |(_, name)| (*name).to_owned())
+}
+
+fn signal_hint(signal: i32) -> &'static str {
+    match signal {
+        9 => "the host ended it, most likely for want of memory; try again with less data",
+        11 => "an extension module crashed, or recursion went too deep for the stack",
+        _ => "an extension module failed; look for the call that did not return",
+    }
+}
+
+/// The code raised. What it raised is its own word; whether a limit stands behind it is not.
+fn raised(
+    failure: GuestFailure,
+    facts: &Facts,
+    ledger: &Ledger<'_>,
+    limits: &Limits,
+) -> GuestError {
+    let errno = failure.errno.map(Errno::from_raw_os_error);
+    let crossed = if failure.type_name == "MemoryError" && out_of_memory(facts, ledger, limits) {
+        Some(LimitName::MemoryBytes)
+    } else if matches!(errno, Some(Errno::NOSPC | Errno::FBIG | Errno::DQUOT)) && facts.files_full {
+        Some(LimitName::Files)
+    } else if matches!(errno, Some(Errno::NOSPC | Errno::FBIG | Errno::DQUOT)) && facts.space_full {
+        Some(LimitName::FileBytes)
+    } else if errno == Some(Errno::MFILE) && out_of_descriptors(facts, limits) {
+        Some(LimitName::OpenFiles)
+    } else if failure.type_name == "RuntimeError" && ledger.threads_refused {
+        Some(LimitName::Threads)
+    } else if matches!(errno, Some(Errno::PERM | Errno::AGAIN)) && ledger.processes_refused {
+        Some(LimitName::Processes)
+    } else {
+        None
+    };
+    let mut error = match (crossed, &ledger.last, errno) {
+        (Some(name), _, _) => limit(name, limits),
+        (None, Some((_, answered, hint)), Some(errno)) if errno.raw_os_error() == *answered => {
+            engine_word(Kind::Denied, &failure.type_name, &failure.message, hint)
+        }
+        _ => engine_word(
+            Kind::Exception,
+            &failure.type_name,
+            &failure.message,
+            exception_hint(&failure.type_name, errno),
+        ),
+    };
+    error.traceback = failure.traceback;
+    error.line = failure.line;
+    error
+}
+
+fn out_of_memory(facts: &Facts, ledger: &Ledger<'_>, limits: &Limits) -> bool {
+    let brim = (facts.baseline.address_bytes + limits.memory_bytes).saturating_sub(UNANNOUNCED);
+    ledger.memory_refused || facts.peak_address_bytes.is_some_and(|peak| peak >= brim)
+}
+
+/// The kernel's table of descriptors only grows, so its size tells how many were open at once, to
+/// the next power of two.
+fn out_of_descriptors(facts: &Facts, limits: &Limits) -> bool {
+    let most = planning::open_files(limits);
+    let slots = facts.descriptor_slots.unwrap_or(0);
+    slots >= most || slots >= most.next_power_of_two() / 2
+}
+
+fn exception_hint(type_name: &str, errno: Option<Errno>) -> &'static str {
+    match (type_name, errno) {
+        (_, Some(Errno::ACCESS | Errno::ROFS)) => {
+            "only the current directory and the temporary directory can be written; of the rest, \
+             only the interpreter and its packages can be read"
+        }
+        (_, Some(Errno::NOENT)) => {
+            "the host's files are not here; pass data as input, or write it in this run first"
+        }
+        ("ModuleNotFoundError" | "ImportError", _) => {
+            "only packages of the chosen interpreter can be imported; choose another with --python"
+        }
+        _ => "",
+    }
+}
+
+fn bad_result(fault: ResultFault, detail: &str, limits: &Limits) -> GuestError {
+    let (type_name, hint) = match fault {
+        ResultFault::TooLarge => return limit(LimitName::ResultBytes, limits),
+        ResultFault::TooDeep => return limit(LimitName::ResultDepth, limits),
+        ResultFault::NotJson => (
+            "ResultNotJson",
+            "return dicts with text keys, lists, text, numbers, booleans or None; convert others, \
+             for example with str(), list(), .tolist() or .to_dict()",
+        ),
+        ResultFault::NotFinite => {
+            ("ResultNotFinite", "replace NaN and infinities with None before returning them")
+        }
+        ResultFault::NotText => (
+            "ResultNotText",
+            "a text holds half a character; clean it with .encode('utf-8', 'replace').decode()",
+        ),
+    };
+    let message = format!("the result is not JSON: {detail}");
+    engine_word(Kind::Exception, type_name, &message, hint)
+}

@@ -1,0 +1,190 @@
+//! The two entries: how a helper becomes a zygote, and how a fork of the zygote becomes a jar.
+//!
+//! Each is one function, one step a line. The order is not free; beside each step stands why it
+//! is where it is.
+
+use std::convert::Infallible;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use belljar_protocol::{SetupFault, Walls};
+use belljar_sys::{fds, seccomp};
+use rustix::process::{
+    DumpableBehavior, Signal, dumpable_behavior, getegid, geteuid, getpid, set_dumpable_behavior,
+    set_parent_process_death_signal, setsid,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::fault::{OrFault, expect};
+use crate::files::{self, Writable};
+use crate::limits::{Resource, Rlimit};
+use crate::plan::{JarPlan, JarWalls, SECCOMP_FD, ZYGOTE_CONTROL_FD, ZygotePlan};
+use crate::{identity, landlock, limits, privileges, root};
+
+/// Builds the walls of a zygote around this process and becomes its interpreter.
+pub(crate) fn enter(
+    plan: &ZygotePlan,
+    go: BorrowedFd<'_>,
+    control: BorrowedFd<'_>,
+) -> Result<Infallible, SetupFault> {
+    // First: from here on, nothing survives the helper.
+    set_parent_process_death_signal(Some(Signal::KILL)).or_fault("fork", "prctl", "PDEATHSIG")?;
+    // The maps decide who we are; nothing can be created or switched before they stand.
+    identity::wait_for_maps(go)?;
+    if plan.walls == Walls::Full {
+        // With the caller's own rights: root may reach an interpreter that the jar's user may not.
+        let trees = root::take_sources(&plan.mounts)?;
+        // While /proc is still there, and before anything else can make a namespace.
+        identity::forbid_user_namespaces()?;
+        // Before the first file is made, so that all of it belongs to the jar's user.
+        identity::become_planned(&plan.identity)?;
+        // After this the host's tree is gone.
+        root::assemble(plan, trees)?;
+        // Needs CAP_SYS_ADMIN, which stays, but names are part of the place, not of the process.
+        rustix::system::sethostname(plan.hostname.as_bytes()).or_fault(
+            "host name",
+            "sethostname",
+            &plan.hostname,
+        )?;
+        // Last of what needs capabilities: all but the two that forking jars takes.
+        privileges::keep_zygote()?;
+    } else {
+        // There is no namespace to be somebody in: step down on the host itself, if we are root.
+        if plan.identity.step_down {
+            identity::become_planned(&plan.identity)?;
+        }
+        privileges::drop_all()?;
+    }
+    // Before exec, so that no file can give anything back.
+    privileges::forbid_gains()?;
+    limits::apply(&[Rlimit { resource: Resource::Core, value: 0 }])?;
+    setsid().or_fault("session", "setsid", "")?;
+    belljar_sys::default_signals().or_fault("session", "sigaction", "defaults")?;
+    // Descriptors last: control at its fixed number, all others gone at exec.
+    fds::place(control, ZYGOTE_CONTROL_FD).or_fault("descriptors", "dup2", "control")?;
+    fds::close_from_at_exec(ZYGOTE_CONTROL_FD as u32 + 1).or_fault(
+        "descriptors",
+        "close_range",
+        "",
+    )?;
+    let error = Command::new(&plan.program)
+        .args(&plan.arguments)
+        .env_clear()
+        .envs(plan.environment.iter().map(|(name, value)| (name, value)))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .exec();
+    Err(error).or_fault("interpreter", "exec", plan.program.display())
+}
+
+/// What the kernel showed of a jar's walls right before its system-call filter was loaded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SealReport {
+    /// The jar's id in its own pid namespace.
+    pub pid: i32,
+    /// The user inside.
+    pub uid: u32,
+    /// The root is read-only and private.
+    pub private_root: bool,
+    /// The host name inside.
+    pub hostname: String,
+    /// The Landlock version enforced.
+    pub landlock_abi: u32,
+    /// The bounding set is empty, beside the other four capability sets.
+    pub bounding_set_empty: bool,
+    /// The jar's working directory.
+    pub directory: PathBuf,
+    /// Its temporary directory.
+    pub temporary: PathBuf,
+}
+
+/// A sealed process: what to tell the engine, and the descriptors that go with it.
+#[derive(Debug)]
+pub struct Sealed {
+    /// What the kernel showed.
+    pub report: SealReport,
+    /// Where refused calls are announced.
+    pub listener: OwnedFd,
+    /// The jar's working directory.
+    pub directory: OwnedFd,
+}
+
+/// Seals this process, a fresh fork of a zygote, into a jar.
+///
+/// `ends` are what becomes descriptors 0 to 5; every other descriptor is closed. From the return
+/// on, only what the profile allows can be called.
+pub fn seal(
+    walls: &JarWalls,
+    plan: &JarPlan,
+    ends: [BorrowedFd<'_>; 6],
+) -> Result<Sealed, SetupFault> {
+    // Nothing survives the zygote. In full walls the pid namespace sees to that as well.
+    set_parent_process_death_signal(Some(Signal::KILL)).or_fault("fork", "prctl", "PDEATHSIG")?;
+    setsid().or_fault("session", "setsid", "")?;
+    // Descriptors first: nothing of the zygote's stays open, and what is opened from here on is
+    // the jar's own.
+    place(ends)?;
+    // Needs CAP_SYS_ADMIN; after this there is no mount left to make.
+    let writable = files::prepare(&plan.directory)?;
+    // Before capabilities go: lowering needs none, and nothing can raise a limit afterwards.
+    limits::apply(&plan.rlimits)?;
+    privileges::drop_all()?;
+    privileges::forbid_gains()?;
+    // No other process of the same user can look into this one.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).or_fault(
+        "memory",
+        "prctl",
+        "PR_SET_DUMPABLE",
+    )?;
+    // Needs no_new_privs, and must precede the filter that forbids its calls.
+    landlock::restrict(&walls.landlock, &[&writable.jar, &writable.tmp])?;
+    // Everything is read back while reading is still allowed.
+    let report = read_back(walls, &writable)?;
+    // Last: the filter.
+    let listener = seccomp::load_with_listener(&walls.program).or_fault(
+        "seccomp",
+        "seccomp",
+        &walls.profile,
+    )?;
+    Ok(Sealed { report, listener, directory: writable.descriptor })
+}
+
+/// Puts the ends at their fixed numbers and closes all else.
+fn place(ends: [BorrowedFd<'_>; 6]) -> Result<(), SetupFault> {
+    // No end is overwritten before it was copied: the zygote makes them all above the fixed
+    // numbers, by keeping 0 to 5 taken.
+    for (number, end) in ends.into_iter().enumerate() {
+        fds::place(end.as_fd(), number as i32).or_fault("descriptors", "dup2", number)?;
+    }
+    fds::close_from(SECCOMP_FD as u32 + 1).or_fault("descriptors", "close_range", "")
+}
+
+fn read_back(walls: &JarWalls, writable: &Writable) -> Result<SealReport, SetupFault> {
+    let identity = &walls.identity;
+    let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
+    expect("identity", "uid and gid", (uid, gid), (identity.inner_uid, identity.inner_gid))?;
+    let dumpable = dumpable_behavior().or_fault("memory", "prctl", "PR_GET_DUMPABLE")?;
+    expect("memory", "dumpable", dumpable, DumpableBehavior::NotDumpable)?;
+    let hostname = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let pid = getpid().as_raw_pid();
+    let full = walls.walls == Walls::Full;
+    let bounding_set_empty = privileges::bounding_set_is_empty();
+    if full {
+        expect("namespaces", "pid", pid, 1)?;
+        expect("host name", "nodename", hostname.as_str(), &walls.hostname)?;
+        expect("capabilities", "bounding set empty", bounding_set_empty, true)?;
+        root::check()?;
+    }
+    Ok(SealReport {
+        pid,
+        uid,
+        private_root: full && root::is_read_only("/")?,
+        hostname: if full { hostname } else { String::new() },
+        landlock_abi: walls.landlock.abi,
+        bounding_set_empty,
+        directory: writable.jar.clone(),
+        temporary: writable.tmp.clone(),
+    })
+}

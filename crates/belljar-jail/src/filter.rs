@@ -1,0 +1,248 @@
+//! A profile as the program the kernel runs for every system call.
+//!
+//! The program checks the architecture, refuses x32 numbers, finds the call by binary search and
+//! then tests its arguments. It answers in four ways (allow, fail, ask the engine, kill), which is
+//! why it is assembled here; `docs/decisions/0003-own-filter-compiler.md` has the comparison.
+
+use belljar_sys::seccomp::Instruction;
+
+use crate::profile::{How, Profile, Rule, Test, Verdict};
+
+const LOAD: u16 = 0x20;
+const AND: u16 = 0x54;
+const JUMP: u16 = 0x05;
+const IF_EQUAL: u16 = 0x15;
+const IF_ABOVE: u16 = 0x25;
+const IF_AT_LEAST: u16 = 0x35;
+const RETURN: u16 = 0x06;
+
+const RETURN_ALLOW: u32 = 0x7fff_0000;
+const RETURN_ERRNO: u32 = 0x0005_0000;
+const RETURN_NOTIFY: u32 = 0x7fc0_0000;
+const RETURN_KILL: u32 = 0x8000_0000;
+
+const AUDIT_ARCH_X86_64: u32 = 0xc000_003e;
+const X32_BIT: u32 = 0x4000_0000;
+const OFFSET_NUMBER: u32 = 0;
+const OFFSET_ARCH: u32 = 4;
+const OFFSET_ARGS: u32 = 16;
+
+fn op(code: u16, constant: u32) -> Instruction {
+    Instruction { code, jump_true: 0, jump_false: 0, constant }
+}
+
+fn branch(code: u16, constant: u32, jump_true: usize, jump_false: usize) -> Instruction {
+    // Blocks are a few instructions long; `search` uses a long jump where they are not.
+    Instruction { code, jump_true: jump_true as u8, jump_false: jump_false as u8, constant }
+}
+
+/// Compiles a profile.
+pub fn compile(profile: &Profile) -> Vec<Instruction> {
+    let mut program = vec![
+        op(LOAD, OFFSET_ARCH),
+        branch(IF_EQUAL, AUDIT_ARCH_X86_64, 1, 0),
+        op(RETURN, RETURN_KILL),
+        op(LOAD, OFFSET_NUMBER),
+        branch(IF_AT_LEAST, X32_BIT, 0, 1),
+        op(RETURN, RETURN_KILL),
+    ];
+    program.extend(search(&ranges(profile)));
+    program
+}
+
+/// The number line cut where the code for a call changes: each piece begins at a number and goes
+/// on to the next piece.
+fn ranges(profile: &Profile) -> Vec<(u32, Vec<Instruction>)> {
+    let mut ranges: Vec<(u32, Vec<Instruction>)> = vec![(0, call(&[]))];
+    let mut begin = |number: u32, code: Vec<Instruction>| match ranges.last_mut() {
+        Some((_, last)) if *last == code => {}
+        Some((first, last)) if *first == number => *last = code,
+        _ => ranges.push((number, code)),
+    };
+    for (number, rules) in &profile.calls {
+        begin(*number, call(rules));
+        if !profile.calls.contains_key(&(number + 1)) {
+            begin(number + 1, call(&[]));
+        }
+    }
+    ranges
+}
+
+/// Finds the range that the number lies in.
+fn search(ranges: &[(u32, Vec<Instruction>)]) -> Vec<Instruction> {
+    let (low, high) = match ranges {
+        [] => return call(&[]),
+        [(_, code)] => return code.clone(),
+        _ => ranges.split_at(ranges.len() / 2),
+    };
+    let below = search(low);
+    let mut code = if below.len() <= usize::from(u8::MAX) {
+        vec![branch(IF_AT_LEAST, high[0].0, below.len(), 0)]
+    } else {
+        vec![branch(IF_AT_LEAST, high[0].0, 0, 1), op(JUMP, below.len() as u32)]
+    };
+    code.extend(below);
+    code.extend(search(high));
+    code
+}
+
+/// The rules of one call, first fit first.
+fn call(rules: &[Rule]) -> Vec<Instruction> {
+    let mut code = Vec::new();
+    for rule in rules {
+        let mut body = vec![op(RETURN, action(&rule.verdict))];
+        for test in rule.tests.iter().rev() {
+            let mut tested = condition(test, body.len());
+            tested.extend(body);
+            body = tested;
+        }
+        code.extend(body);
+    }
+    if rules.last().is_none_or(|rule| !rule.tests.is_empty()) {
+        code.push(op(RETURN, RETURN_KILL));
+    }
+    code
+}
+
+/// Falls through if `test` holds, else jumps over the `rest` instructions that follow.
+fn condition(test: &Test, rest: usize) -> Vec<Instruction> {
+    let low = OFFSET_ARGS + 8 * test.arg as u32;
+    let high = low + 4;
+    let mut code = Vec::new();
+    match &test.how {
+        How::AnyOf(values) => {
+            code.push(op(LOAD, low));
+            if test.mask != u32::MAX {
+                code.push(op(AND, test.mask));
+            }
+            for (index, value) in values.iter().enumerate() {
+                let left = values.len() - 1 - index;
+                let miss = if left == 0 { rest } else { 0 };
+                code.push(branch(IF_EQUAL, *value, left, miss));
+            }
+            if values.is_empty() {
+                code.push(op(JUMP, rest as u32));
+            }
+        }
+        How::Above(bound) => {
+            code.push(op(LOAD, low));
+            if test.mask != u32::MAX {
+                code.push(op(AND, test.mask));
+            }
+            code.push(branch(IF_ABOVE, *bound, 0, rest));
+        }
+        How::AtLeast(bound) => {
+            code.push(op(LOAD, high));
+            code.push(branch(IF_ABOVE, 0, 2, 0));
+            code.push(op(LOAD, low));
+            code.push(branch(IF_AT_LEAST, *bound, 0, rest));
+        }
+        How::Null => {
+            code.push(op(LOAD, high));
+            code.push(branch(IF_EQUAL, 0, 0, rest + 2));
+            code.push(op(LOAD, low));
+            code.push(branch(IF_EQUAL, 0, 0, rest));
+        }
+    }
+    code
+}
+
+fn action(verdict: &Verdict) -> u32 {
+    match verdict {
+        Verdict::Allow => RETURN_ALLOW,
+        Verdict::Answer(errno) => RETURN_ERRNO | (*errno as u32 & 0xffff),
+        Verdict::Refuse(_) | Verdict::Grant(_) => RETURN_NOTIFY,
+        Verdict::Kill => RETURN_KILL,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The kernel's view of a call, and an interpreter that follows the program on it.
+    fn run(program: &[Instruction], arch: u32, number: u32, args: &[u64; 6]) -> u32 {
+        let word = |offset: u32| match offset {
+            OFFSET_NUMBER => number,
+            OFFSET_ARCH => arch,
+            at => {
+                let arg = args[((at - OFFSET_ARGS) / 8) as usize];
+                if at % 8 == 0 { arg as u32 } else { (arg >> 32) as u32 }
+            }
+        };
+        let (mut at, mut a) = (0, 0);
+        loop {
+            let step = program[at];
+            at += 1;
+            let holds = match step.code {
+                LOAD => {
+                    a = word(step.constant);
+                    continue;
+                }
+                AND => {
+                    a &= step.constant;
+                    continue;
+                }
+                JUMP => {
+                    at += step.constant as usize;
+                    continue;
+                }
+                RETURN => return step.constant,
+                IF_EQUAL => a == step.constant,
+                IF_ABOVE => a > step.constant,
+                IF_AT_LEAST => a >= step.constant,
+                code => panic!("unknown operation {code:#x}"),
+            };
+            at += usize::from(if holds { step.jump_true } else { step.jump_false });
+        }
+    }
+
+    #[test]
+    fn a_foreign_entry_dies_whatever_it_asks() {
+        let program = compile(&Profile::process().unwrap());
+        for number in 0..600 {
+            assert_eq!(run(&program, 0x4000_0003, number, &[0; 6]), RETURN_KILL);
+            assert_eq!(run(&program, AUDIT_ARCH_X86_64, number | X32_BIT, &[0; 6]), RETURN_KILL);
+        }
+        assert_eq!(run(&program, AUDIT_ARCH_X86_64, u32::MAX, &[0; 6]), RETURN_KILL);
+    }
+
+    #[test]
+    fn the_program_is_short_and_shallow() {
+        let program = compile(&Profile::process().unwrap());
+        assert!(program.len() < 600, "{} instructions", program.len());
+    }
+
+    fn interesting() -> impl Strategy<Value = u64> {
+        let low = prop_oneof![
+            prop::sample::select(vec![
+                0u64, 1, 2, 5, 0x11, 0x20, 0x21, 0x22, 15, 0x5401, 0x5412, 0x53564d41, 0x3d0f00,
+                0x10f00, 0x10000000, 0x20000, 0x3fffff, 0x400000, 1030, 1031
+            ]),
+            any::<u32>().prop_map(u64::from),
+        ];
+        let high = prop_oneof![Just(0u64), Just(1), any::<u32>().prop_map(u64::from)];
+        (low, high).prop_map(|(low, high)| low | high << 32)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20_000))]
+        // What the kernel will do is what the profile says, for every call and any arguments.
+        #[test]
+        fn program_and_profile_agree(number in 0u32..600, args in prop::array::uniform6(interesting())) {
+            thread_local! {
+                static BOTH: (Profile, Vec<Instruction>) = {
+                    let profile = Profile::process().unwrap();
+                    let program = compile(&profile);
+                    (profile, program)
+                };
+            }
+            BOTH.with(|(profile, program)| {
+                let expected = action(&profile.judge(number, &args));
+                prop_assert_eq!(run(program, AUDIT_ARCH_X86_64, number, &args), expected);
+                Ok(())
+            })?;
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Confines a process to a plan, and reads back what the kernel enforces.
+//!
+//! The engine resolves a policy against a host into plans ([`ZygotePlan`], [`JarWalls`],
+//! [`JarPlan`]); everything here obeys them and decides nothing. There are two entries, each a
+//! page: [`helper`] builds the walls of a zygote and becomes it, [`seal`] turns a fork of the
+//! zygote into a jar. Every step either does what the plan says or ends in a
+//! [`SetupFault`](belljar_protocol::SetupFault) that names the layer; there is no third way and no
+//! build in which a step is left out.
+//!
+//! The crate is synchronous and single-threaded, opens no network connection and reads no
+//! configuration.
+#![forbid(unsafe_code)]
+
+mod control;
+mod enter;
+mod fault;
+mod files;
+pub mod filter;
+mod helper;
+mod identity;
+mod landlock;
+mod limits;
+mod plan;
+mod privileges;
+pub mod profile;
+mod root;
+
+pub use control::{MAX_MESSAGE, receive, send};
+pub use enter::{SealReport, Sealed, seal};
+pub use fault::hint;
+pub use helper::helper;
+pub use landlock::kernel_abi as landlock_kernel_abi;
+pub use limits::{Resource, Rlimit};
+pub use plan::{
+    Identity, JAR_FDS, JarDirectory, JarPlan, JarWalls, LandlockPlan, Link, Mount, MountKind,
+    SECCOMP_FD, ZYGOTE_CONTROL_FD, ZygotePlan,
+};

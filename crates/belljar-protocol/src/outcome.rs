@@ -1,0 +1,207 @@
+//! What came of a run.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::{LimitName, Walls};
+
+/// Whether the code ran to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// It did.
+    Ok,
+    /// It did not; [`Outcome::error`] says why.
+    Error,
+}
+
+/// Why a run did not end well. Decided by the engine from what the kernel reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// The code raised an exception, or answered with something that is not JSON.
+    Exception,
+    /// A limit was crossed; [`GuestError::limit`] names it.
+    Limit,
+    /// A layer refused a call and the code ended on that.
+    Denied,
+    /// The language guard refused the code before anything started.
+    Rejected,
+    /// The process died, or left without an answer.
+    Crash,
+    /// The caller ended the run.
+    Cancelled,
+}
+
+/// The limit that was crossed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LimitHit {
+    /// Which one.
+    pub name: LimitName,
+    /// What the policy allowed.
+    pub allowed: u64,
+}
+
+/// The error of a run. `message` and `traceback` are the guest's own words; every other field is
+/// the engine's.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct GuestError {
+    /// Why the run did not end well.
+    pub kind: Kind,
+    /// The exception's class, the signal's name, or a stable word of the engine.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// One line.
+    pub message: String,
+    /// The Python traceback, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceback: Option<String>,
+    /// The line of the job's code that raised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// The limit, when `kind` is `limit`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<LimitHit>,
+    /// What to do instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+/// One captured stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Output {
+    /// The text kept; bytes that are not UTF-8 are replaced.
+    pub text: String,
+    /// How many bytes the code wrote, as far as they were read.
+    pub bytes: u64,
+    /// Whether some of them are not in `text`.
+    pub truncated: bool,
+}
+
+/// What refused something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Layer {
+    /// The language guard.
+    Guard,
+    /// The system-call filter.
+    Seccomp,
+    /// The kernel's file rules.
+    Landlock,
+    /// The network gate.
+    Egress,
+}
+
+/// One thing that a layer refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Denial {
+    /// Which layer.
+    pub layer: Layer,
+    /// What: a system call, a module, an address.
+    pub what: String,
+    /// How often.
+    pub count: u64,
+    /// Where in the job's code, if the layer can know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// What the policy allows and what to write instead.
+    pub hint: String,
+}
+
+/// What the run used, as the kernel and the engine's clock counted it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Waiting for a jar.
+    pub queue_ms: f64,
+    /// From sending the code to its end.
+    pub wall_ms: f64,
+    /// Processor time of the jar and of the children it waited for.
+    pub cpu_ms: f64,
+    /// Resident memory at its highest, pages shared with the zygote included.
+    pub peak_memory_bytes: u64,
+}
+
+/// What each layer was when the code ran, read back from the kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Layers {
+    /// User namespace, whose ids own nothing on the host.
+    pub user_ns: bool,
+    /// Mount namespace.
+    pub mount_ns: bool,
+    /// Process-id namespace, with the jar as its first process.
+    pub pid_ns: bool,
+    /// Network namespace with nothing in it.
+    pub net_ns: bool,
+    /// IPC namespace.
+    pub ipc_ns: bool,
+    /// Host-name namespace.
+    pub uts_ns: bool,
+    /// Cgroup namespace.
+    pub cgroup_ns: bool,
+    /// The root was a private, read-only tree.
+    pub private_root: bool,
+    /// The Landlock version in force.
+    pub landlock_abi: u32,
+    /// The system-call profile in force.
+    pub seccomp: String,
+    /// How many filters the kernel reports.
+    pub seccomp_filters: u32,
+    /// `no_new_privs` is set.
+    pub no_new_privs: bool,
+    /// No capability is held: the permitted, effective, inheritable and ambient sets are empty.
+    pub no_capabilities: bool,
+    /// The bounding set is empty too. An ordinary user in nested walls cannot empty it;
+    /// `no_new_privs` makes it count for nothing there.
+    pub bounding_set_empty: bool,
+    /// The user id inside.
+    pub uid: u32,
+    /// The control group, or `none`.
+    pub cgroup: String,
+}
+
+/// How the jar was isolated.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Isolation {
+    /// Walls × worker; `process` so far.
+    pub tier: String,
+    /// The walls that stood.
+    pub walls: Walls,
+    /// Layer by layer.
+    pub layers: Layers,
+}
+
+/// One file that the code left in its directory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Artifact {
+    /// Its path below the jar's directory.
+    pub path: String,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// What came of a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Outcome {
+    /// 128 random bits in hexadecimal.
+    pub id: String,
+    /// Whether the code ran to its end.
+    pub status: Status,
+    /// What the code answered, as JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Box<RawValue>>,
+    /// Why it did not end well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<GuestError>,
+    /// What it wrote to standard output.
+    pub stdout: Output,
+    /// What it wrote to standard error.
+    pub stderr: Output,
+    /// What was refused.
+    pub denials: Vec<Denial>,
+    /// What it used.
+    pub usage: Usage,
+    /// How it was isolated.
+    pub isolation: Isolation,
+    /// The files it left.
+    pub artifacts: Vec<Artifact>,
+}

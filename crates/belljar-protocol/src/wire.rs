@@ -1,0 +1,166 @@
+//! What engine, zygote and jar say to each other.
+//!
+//! Engine and zygote trust each other. A jar does not get to say anything but [`FromJar`], and
+//! every byte of it is hostile: it is bounded and checked before it is parsed, and nothing in it
+//! can claim a cause, a usage or an isolation.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// The version of these messages. Engine and zygote refuse each other when it differs.
+pub const WIRE_VERSION: u32 = 1;
+
+/// A layer that could not be set up: which one, at what step, on what object, with what answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SetupFault {
+    /// The layer, such as `user namespace`.
+    pub layer: String,
+    /// The call that failed, such as `clone3`.
+    pub step: String,
+    /// What it was applied to.
+    pub object: String,
+    /// The kernel's answer, such as `EPERM`, or what was read back instead of what was asked.
+    pub answer: String,
+}
+
+impl std::fmt::Display for SetupFault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.layer, self.step)?;
+        if !self.object.is_empty() {
+            write!(f, "({})", self.object)?;
+        }
+        write!(f, ": {}", self.answer)
+    }
+}
+
+impl std::error::Error for SetupFault {}
+
+/// What the engine asks of a zygote. `W` is what all its jars have in common, `J` the plan of one.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToZygote<W, J> {
+    /// The first message: what every jar will be sealed to.
+    Prepare(W),
+    /// Fork a jar and seal it.
+    Fork {
+        /// The engine's number for it.
+        jar: u64,
+        /// What to seal it to.
+        plan: J,
+    },
+}
+
+/// What a zygote tells the engine.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FromZygote {
+    /// The helper made the zygote's process. Its pidfd comes with this message.
+    Started {},
+    /// The walls stand and the interpreter is warm.
+    Ready {
+        /// [`WIRE_VERSION`] of the library.
+        wire: u32,
+        /// The interpreter's version.
+        python: String,
+    },
+    /// The walls could not be built or the interpreter could not be prepared.
+    Failed(SetupFault),
+    /// A jar was forked. Its descriptors come with this message.
+    Forked {
+        /// The engine's number for it.
+        jar: u64,
+    },
+    /// A jar could not be forked.
+    NotForked {
+        /// The engine's number for it.
+        jar: u64,
+        /// Why.
+        fault: SetupFault,
+    },
+    /// A jar ended and was reaped.
+    Ended {
+        /// The engine's number for it.
+        jar: u64,
+        /// Its exit code, if it exited.
+        code: Option<i32>,
+        /// The signal, if one killed it.
+        signal: Option<i32>,
+        /// Processor time of it and of the children it waited for, in microseconds.
+        cpu_us: u64,
+        /// Resident memory at its highest.
+        peak_memory_bytes: u64,
+    },
+}
+
+/// The one job a jar is sent.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct JobFrame {
+    /// Python source.
+    pub code: String,
+    /// What the code sees as `context`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<Box<RawValue>>,
+    /// The longest result, in bytes of JSON.
+    pub result_bytes: u64,
+    /// How many threads numerical libraries may start for themselves.
+    pub library_threads: u64,
+}
+
+/// Why a result could not be written as JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResultFault {
+    /// Longer than the policy allows.
+    TooLarge,
+    /// Nested too deep, or containing itself.
+    TooDeep,
+    /// A type JSON does not have.
+    NotJson,
+    /// A float that is not a number or not finite.
+    NotFinite,
+    /// A text with half a surrogate pair.
+    NotText,
+}
+
+/// How the code failed, in its own words.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GuestFailure {
+    /// The exception's class.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// Its text.
+    pub message: String,
+    /// Its traceback.
+    #[serde(default)]
+    pub traceback: Option<String>,
+    /// The line of the job's code that raised.
+    #[serde(default)]
+    pub line: Option<u32>,
+    /// `errno` of an `OSError`.
+    #[serde(default)]
+    pub errno: Option<i32>,
+}
+
+/// What a jar may say.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum FromJar {
+    /// Warm and waiting for its job.
+    Ready {},
+    /// The code ran to its end.
+    Done {
+        /// What it answered.
+        #[serde(default)]
+        result: Option<Box<RawValue>>,
+    },
+    /// The code raised.
+    Failed(GuestFailure),
+    /// The code ran to its end, but its result is not JSON.
+    BadResult {
+        /// Why.
+        fault: ResultFault,
+        /// The type or value at fault.
+        detail: String,
+    },
+}

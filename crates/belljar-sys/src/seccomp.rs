@@ -1,0 +1,100 @@
+//! Loading a system-call filter and answering its notifications.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+
+/// One instruction of a classic BPF program, laid out as the kernel reads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Instruction {
+    /// The operation.
+    pub code: u16,
+    /// How far to jump if it holds.
+    pub jump_true: u8,
+    /// How far to jump if not.
+    pub jump_false: u8,
+    /// Its constant.
+    pub constant: u32,
+}
+
+fn install(program: &[Instruction], flags: libc::c_ulong) -> io::Result<libc::c_long> {
+    let too_long = |_| io::Error::new(io::ErrorKind::InvalidInput, "filter too long");
+    let program = libc::sock_fprog {
+        len: u16::try_from(program.len()).map_err(too_long)?,
+        filter: program.as_ptr().cast::<libc::sock_filter>().cast_mut(),
+    };
+    // SAFETY: `Instruction` has the layout of sock_filter, and the kernel only reads the program.
+    let answer = unsafe {
+        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const program)
+    };
+    crate::check(answer)
+}
+
+/// Loads a filter for the calling thread and returns the descriptor its notifications come to.
+pub fn load_with_listener(program: &[Instruction]) -> io::Result<OwnedFd> {
+    let fd = install(program, libc::SECCOMP_FILTER_FLAG_NEW_LISTENER)?;
+    // SAFETY: with this flag the call returns a new descriptor that nothing else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
+}
+
+/// Loads a filter without a listener for the calling thread.
+pub fn load(program: &[Instruction]) -> io::Result<()> {
+    install(program, 0).map(drop)
+}
+
+/// One call that waits for an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Notification {
+    /// The kernel's name for it.
+    pub id: u64,
+    /// The calling thread, in the reader's pid namespace.
+    pub thread: u32,
+    /// The number of the system call.
+    pub call: u32,
+    /// Its arguments, as they stood in the registers.
+    pub args: [u64; 6],
+}
+
+/// What to say to a waiting call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Let the kernel carry it out. Only for calls whose arguments are all registers.
+    Continue,
+    /// Fail it with this `errno`.
+    Refuse(i32),
+}
+
+const RECEIVE: libc::Ioctl = 0xc050_2100_u32 as libc::Ioctl;
+const SEND: libc::Ioctl = 0xc018_2101_u32 as libc::Ioctl;
+const _: () = assert!(size_of::<libc::seccomp_notif>() == 0x50);
+const _: () = assert!(size_of::<libc::seccomp_notif_resp>() == 0x18);
+
+/// Takes the next notification from a listener. Blocks if there is none: wait for the listener
+/// to be readable first. `NotFound` means that the caller went away meanwhile.
+pub fn receive(listener: impl AsFd) -> io::Result<Notification> {
+    let mut notif = MaybeUninit::<libc::seccomp_notif>::zeroed();
+    // SAFETY: the buffer is zeroed, as the kernel demands, and of the size the request encodes.
+    let answer = unsafe { libc::ioctl(listener.as_fd().as_raw_fd(), RECEIVE, notif.as_mut_ptr()) };
+    crate::check(answer.into())?;
+    // SAFETY: all-zero bytes are a valid value and the kernel filled in the rest.
+    let notif = unsafe { notif.assume_init() };
+    Ok(Notification {
+        id: notif.id,
+        thread: notif.pid,
+        call: notif.data.nr as u32,
+        args: notif.data.args,
+    })
+}
+
+/// Answers a notification. `NotFound` means that the caller went away meanwhile.
+pub fn answer(listener: impl AsFd, id: u64, answer: Answer) -> io::Result<()> {
+    let mut response = libc::seccomp_notif_resp { id, val: 0, error: 0, flags: 0 };
+    match answer {
+        Answer::Continue => response.flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32,
+        Answer::Refuse(errno) => response.error = -errno,
+    }
+    // SAFETY: the response lives across the call and has the size the request encodes.
+    let answer = unsafe { libc::ioctl(listener.as_fd().as_raw_fd(), SEND, &raw mut response) };
+    crate::check(answer.into()).map(drop)
+}

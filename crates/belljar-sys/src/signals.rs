@@ -1,0 +1,19 @@
+//! Signals back to their defaults, so that nothing is inherited from whoever started us.
+
+use std::io;
+
+/// Gives every signal its default action and unblocks all of them.
+pub fn default_all() -> io::Result<()> {
+    for signal in 1..=64 {
+        // SAFETY: SIG_DFL installs no code. Numbers that cannot be changed (SIGKILL, SIGSTOP, the
+        // two of the C library) are refused with EINVAL, which changes nothing.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+    let mut none = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: sigemptyset initialises the set it is given.
+    unsafe { libc::sigemptyset(none.as_mut_ptr()) };
+    // SAFETY: the set was initialised just above, and no old set is asked for.
+    let answer =
+        unsafe { libc::sigprocmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut()) };
+    crate::check(answer.into()).map(drop)
+}

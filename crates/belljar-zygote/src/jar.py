@@ -1,0 +1,211 @@
+"""The Python half of a zygote: import what was asked for, be forked, run one job.
+
+Executed with two names: `lib`, the Rust half, and `preload`, the modules to import. Everything
+below `lib.belljar_serve` runs in a jar, beside guest code that may do what it likes to this
+module: nothing here is a wall, and the engine believes none of it.
+"""
+
+import ast
+import atexit
+import gc
+import importlib
+import json
+import linecache
+import os
+import sys
+import threading
+import traceback
+import types
+
+JOB, FRAMES = 3, 4
+NAME = "job.py"
+MAX_TEXT = 4_000
+MAX_TRACEBACK = 16_000
+LAST_RESORT = b'{"failed":{"type":"MemoryError","message":""}}'
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+)
+
+
+def read_exactly(count):
+    pieces = []
+    while count:
+        piece = os.read(JOB, min(count, 1 << 20))
+        if not piece:
+            os._exit(0)
+        pieces.append(piece)
+        count -= len(piece)
+    return b"".join(pieces)
+
+
+def read_frame():
+    return json.loads(read_exactly(int.from_bytes(read_exactly(4), "big")))
+
+
+def write_frame(body):
+    rest = memoryview(len(body).to_bytes(4, "big") + body)
+    while rest:
+        rest = rest[os.write(FRAMES, rest) :]
+
+
+def shortened(text, most):
+    if len(text) <= most:
+        return text
+    return text[: most // 2] + "\n... cut ...\n" + text[-most // 2 :]
+
+
+def clean(text, most):
+    """A text that any JSON reader takes, whatever half characters the guest put into it."""
+    return shortened(str(text), most).encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def encode(message):
+    return json.dumps(message).encode()
+
+
+def bad_result(fault, detail):
+    return encode({"bad_result": {"fault": fault, "detail": clean(detail, 200)}})
+
+
+def encode_result(value, limit):
+    if value is None:
+        return b'{"done":{}}'
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        data = text.encode("utf-8")
+    except RecursionError:
+        return bad_result("too_deep", type(value).__name__)
+    except UnicodeEncodeError:
+        return bad_result("not_text", "half of a surrogate pair")
+    except ValueError as error:
+        circular = "ircular" in str(error)
+        return bad_result("too_deep" if circular else "not_finite", error)
+    except TypeError as error:
+        return bad_result("not_json", error)
+    if len(data) > limit:
+        return bad_result("too_large", len(data))
+    return b'{"done":{"result":' + data + b"}}"
+
+
+def encode_failure(error):
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename != NAME:
+        trace = trace.tb_next
+    line = None
+    step = trace
+    while step is not None:
+        if step.tb_frame.f_code.co_filename == NAME:
+            line = step.tb_lineno
+        step = step.tb_next
+    if isinstance(error, SyntaxError) and error.filename == NAME:
+        line = error.lineno
+    if isinstance(error, MemoryError):
+        traceback.clear_frames(error.__traceback__)
+    errno = error.errno if isinstance(error, OSError) else None
+    text = "".join(traceback.format_exception(type(error), error, trace))
+    failure = {
+        "type": clean(type(error).__name__, 200),
+        "message": clean(error, MAX_TEXT),
+        "traceback": clean(text, MAX_TRACEBACK),
+        "line": line if type(line) is int and 0 < line < 1 << 31 else None,
+        "errno": errno if type(errno) is int and abs(errno) < 1 << 31 else None,
+    }
+    return encode({"failed": failure})
+
+
+def execute(code, space):
+    """Runs the code and returns the value of its last expression, if it ends in one."""
+    tree = compile(code, NAME, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, NAME, "exec", dont_inherit=True), space)
+    if last is not None:
+        tail = ast.Expression(last.value)
+        return eval(compile(tail, NAME, "eval", dont_inherit=True), space)
+    return None
+
+
+def finish():
+    """What an interpreter does at its end: wait for threads, run exit functions, flush."""
+    if threading.active_count() > 1:
+        threading._shutdown()
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+
+
+def run_job(job):
+    module = types.ModuleType("__main__")
+    module.__file__ = NAME
+    module.context = job.get("context")
+    sys.modules["__main__"] = module
+    space = module.__dict__
+    code = job["code"]
+    linecache.cache[NAME] = (len(code), None, code.splitlines(True), NAME)
+    try:
+        value = execute(code, space)
+        finish()
+        value = space.get("result", value)
+    except SystemExit as error:
+        if error.code not in (None, 0):
+            return encode_failure(error)
+        finish()
+        value = space.get("result")
+    return encode_result(value, job["result_bytes"])
+
+
+def refresh(job):
+    """What a fork must not share with its siblings, and what belongs to this jar alone."""
+    temporary = os.path.join(os.path.dirname(os.getcwd()), "tmp")
+    os.environ["HOME"] = os.environ["TMPDIR"] = temporary
+    for name in THREAD_VARIABLES:
+        os.environ[name] = str(job["library_threads"])
+    loaded = sys.modules
+    if "tempfile" in loaded:
+        loaded["tempfile"].tempdir = None
+    if "numpy.random" in loaded:
+        loaded["numpy.random"].seed()
+    if "ssl" in loaded:
+        # OpenSSL tells forks apart by process id, and every jar is number 1.
+        loaded["ssl"].RAND_add(os.urandom(32), 32.0)
+
+
+def main():
+    job = read_frame()
+    try:
+        refresh(job)
+        body = run_job(job)
+    except BaseException as error:
+        try:
+            body = encode_failure(error)
+            finish()
+        except MemoryError:
+            body = LAST_RESORT
+        except BaseException as second:
+            name = clean(type(second).__name__, 200)
+            body = encode({"failed": {"type": name, "message": "while reporting an error"}})
+    write_frame(body)
+    # The engine ends the jar. Until then nothing more is to be done.
+    while os.read(JOB, 1):
+        pass
+    os._exit(0)
+
+
+def prepare():
+    for name in preload:
+        importlib.import_module(name)
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(line_buffering=True, errors="backslashreplace")
+    sys.argv = [NAME]
+    # Compiling once here spares every fork the page faults of its first compile.
+    execute("warm = [n for n in range(3)]\nwarm", {})
+    linecache.lazycache(NAME, {})
+    gc.collect()
+    gc.freeze()
+
+
+prepare()
+lib.belljar_serve(*sys.version_info[:3])
+main()

@@ -1,0 +1,137 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+
+use belljar_engine::{Config, Engine, Installation, RunError};
+use belljar_protocol::{ExitCode, Policy, Preset, Walls};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::failure::Failure;
+use crate::policy_file;
+
+/// Runs Python that nobody has reviewed, sealed by the kernel.
+#[derive(Parser)]
+#[command(name = "belljar", version, after_help = exit_codes())]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Run a script in a jar of its own and say what came of it
+    Run(Run),
+    /// Show what this host offers, layer by layer, and what is missing
+    Doctor(Doctor),
+    /// Print the plan: everything a run would be sealed to, before anything runs
+    Explain(Explain),
+}
+
+#[derive(Args)]
+pub struct Run {
+    /// The script, or - for standard input
+    #[arg(required_unless_present = "code", conflicts_with = "code")]
+    pub file: Option<PathBuf>,
+    /// The script itself
+    #[arg(short, long)]
+    pub code: Option<String>,
+    /// What the script sees as `context`: JSON, or @FILE to read it from a file
+    #[arg(long, value_name = "JSON")]
+    pub input: Option<String>,
+    #[command(flatten)]
+    pub choice: Choice,
+    /// Print the outcome as JSON and nothing else
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct Doctor {
+    /// The interpreter to examine
+    #[arg(long, value_name = "PATH", default_value = "python3")]
+    pub python: PathBuf,
+    /// Print the report as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct Explain {
+    #[command(flatten)]
+    pub choice: Choice,
+    /// Print the plan as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What `run` and `explain` have in common: the policy and the interpreter.
+#[derive(Args)]
+pub struct Choice {
+    /// A policy file: .toml or .json
+    #[arg(long, value_name = "FILE", conflicts_with = "preset")]
+    pub policy: Option<PathBuf>,
+    /// A named policy
+    #[arg(long, value_name = "PRESET")]
+    pub preset: Option<PresetName>,
+    /// What surrounds the jar, if not what the policy says
+    #[arg(long, value_name = "WALLS")]
+    pub walls: Option<WallsName>,
+    /// The interpreter: a CPython from 3.10 to 3.13, or the python of a venv
+    #[arg(long, value_name = "PATH", default_value = "python3")]
+    pub python: PathBuf,
+    /// Modules to import before the run starts, outside its limits
+    #[arg(long, value_name = "MODULE", value_delimiter = ',')]
+    pub preload: Vec<String>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum PresetName {
+    Low,
+    Medium,
+    High,
+    Max,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum WallsName {
+    Full,
+    Nested,
+}
+
+impl Choice {
+    /// The policy chosen.
+    pub fn policy(&self) -> Result<Policy, Failure> {
+        let mut policy = match (&self.policy, self.preset) {
+            (Some(file), _) => policy_file::read(file)?,
+            (None, Some(PresetName::Low)) => Policy::preset(Preset::Low),
+            (None, Some(PresetName::Medium)) => Policy::preset(Preset::Medium),
+            (None, Some(PresetName::High)) => Policy::preset(Preset::High),
+            (None, Some(PresetName::Max)) => Policy::preset(Preset::Max),
+            (None, None) => Policy::default(),
+        };
+        match self.walls {
+            Some(WallsName::Full) => policy.walls = Walls::Full,
+            Some(WallsName::Nested) => policy.walls = Walls::Nested,
+            None => {}
+        }
+        Ok(policy)
+    }
+
+    /// An engine for the interpreter chosen.
+    pub fn engine(&self) -> Result<Engine, Failure> {
+        engine(self.python.clone(), self.preload.clone())
+    }
+}
+
+/// An engine with the parts that lie beside this program.
+pub fn engine(python: PathBuf, preload: Vec<String>) -> Result<Engine, Failure> {
+    let program = std::env::current_exe().map_err(Failure::os("find this program"))?;
+    let installation = Installation::beside(program).map_err(RunError::Engine)?;
+    Ok(Engine::new(Config { preload, ..Config::new(installation, python) })?)
+}
+
+fn exit_codes() -> String {
+    let rows =
+        ExitCode::TABLE.iter().map(|(code, words)| format!("  {:>2}  {words}\n", *code as u8));
+    format!("Exit codes of `belljar run`:\n{}", rows.collect::<String>())
+}

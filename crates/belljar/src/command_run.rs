@@ -1,0 +1,186 @@
+//! `belljar run`.
+
+use std::io::{IsTerminal, Read, Write};
+use std::path::Path;
+
+use belljar_engine::{Chunk, RunOptions, Stream};
+use belljar_protocol::{ExitCode, Job, Kind, Outcome};
+use serde_json::value::RawValue;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::arguments::Run;
+use crate::failure::{Failure, print_json};
+use crate::guest_text::visible;
+use crate::paint::Paint;
+
+pub async fn run(arguments: Run) -> Result<std::process::ExitCode, Failure> {
+    match attempt(&arguments).await {
+        Err(failure) if arguments.json => failure.report_json(),
+        other => other,
+    }
+}
+
+async fn attempt(arguments: &Run) -> Result<std::process::ExitCode, Failure> {
+    let job = Job {
+        code: source(arguments)?,
+        input: arguments.input.as_deref().map(input).transpose()?,
+        policy: arguments.choice.policy()?,
+    };
+    let engine = arguments.choice.engine()?;
+    let (stop, cancel) = oneshot::channel();
+    tokio::spawn(async move {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            // The run may be over already.
+            stop.send(()).ok();
+        }
+    });
+    let (chunks, printer) = if arguments.json {
+        (None, None)
+    } else {
+        let (sender, receiver) = mpsc::channel(16);
+        (Some(sender), Some(tokio::spawn(print_chunks(receiver))))
+    };
+    let ran = engine.run_with(job, RunOptions { chunks, cancel: Some(cancel) }).await;
+    if let Some(printer) = printer {
+        // A closed standard output is no reason to lose the outcome.
+        printer.await.ok();
+    }
+    engine.shutdown().await;
+    let outcome = ran?;
+    if arguments.json {
+        print_json(&outcome)?;
+    } else {
+        print_end(&outcome)?;
+    }
+    Ok((ExitCode::of(&outcome) as u8).into())
+}
+
+/// The script's text.
+fn source(arguments: &Run) -> Result<String, Failure> {
+    if let Some(code) = &arguments.code {
+        return Ok(code.clone());
+    }
+    let file = arguments.file.as_deref().unwrap_or(Path::new("-"));
+    let bytes = if file == Path::new("-") {
+        let mut bytes = Vec::new();
+        let most = Job::MAX_CODE as u64 + 1;
+        std::io::stdin()
+            .take(most)
+            .read_to_end(&mut bytes)
+            .map_err(Failure::os("read the script from standard input"))?;
+        bytes
+    } else {
+        std::fs::read(file).map_err(|error| {
+            Failure::usage(
+                format!("cannot read the script {}: {error}", file.display()),
+                "name a Python file, - for standard input, or pass the code with -c",
+            )
+        })?
+    };
+    String::from_utf8(bytes).map_err(|_| {
+        Failure::usage(
+            format!("the script {} is not UTF-8", file.display()),
+            "save it as UTF-8; other encodings are not accepted, whatever a coding line says",
+        )
+    })
+}
+
+/// The input as JSON.
+fn input(text: &str) -> Result<Box<RawValue>, Failure> {
+    let wrong = |why: String| {
+        Failure::usage(
+            format!("the input cannot be used: {why}"),
+            "pass one JSON value, for example --input '[1, 2, 3]', or --input @data.json",
+        )
+    };
+    let text = match text.strip_prefix('@') {
+        Some(file) => std::fs::read_to_string(file)
+            .map_err(|error| wrong(format!("cannot read {file}: {error}")))?,
+        None => text.to_owned(),
+    };
+    RawValue::from_string(text).map_err(|error| wrong(error.to_string()))
+}
+
+/// Prints output as it comes.
+async fn print_chunks(mut chunks: mpsc::Receiver<Chunk>) -> std::io::Result<()> {
+    while let Some(chunk) = chunks.recv().await {
+        match chunk.stream {
+            Stream::Stdout => write_guest(std::io::stdout(), &chunk.bytes)?,
+            Stream::Stderr => write_guest(std::io::stderr(), &chunk.bytes)?,
+        }
+    }
+    Ok(())
+}
+
+fn write_guest(mut to: impl Write + IsTerminal, bytes: &[u8]) -> std::io::Result<()> {
+    if to.is_terminal() {
+        to.write_all(visible(&String::from_utf8_lossy(bytes)).as_bytes())?;
+    } else {
+        to.write_all(bytes)?;
+    }
+    to.flush()
+}
+
+/// The result on standard output; how it went on standard error.
+fn print_end(outcome: &Outcome) -> Result<(), Failure> {
+    let paint = Paint::stderr();
+    let mut end = String::new();
+    if let Some(result) = &outcome.result {
+        let mut text = result.get().to_owned();
+        text.push('\n');
+        write_guest(std::io::stdout(), text.as_bytes())
+            .map_err(Failure::os("write to standard output"))?;
+    }
+    if let Some(error) = &outcome.error {
+        if let Some(traceback) = &error.traceback {
+            end.push_str(&paint.dim(visible(traceback).trim_end()));
+            end.push('\n');
+        }
+        let place = error.line.map(|line| format!(" (line {line})")).unwrap_or_default();
+        let head = match &error.limit {
+            Some(limit) => format!("limit {}", limit.name.as_str()),
+            None => visible(&error.type_name),
+        };
+        let message = visible(&error.message);
+        end.push_str(&format!("{} {head}{place}: {message}\n", paint.red("error:")));
+        if let Some(hint) = &error.hint {
+            end.push_str(&format!("{} {hint}\n", paint.cyan("hint:")));
+        }
+    }
+    for denial in &outcome.denials {
+        let times = if denial.count == 1 { String::new() } else { format!(" ×{}", denial.count) };
+        end.push_str(&format!(
+            "{} {}{times}: {}\n",
+            paint.yellow("denied:"),
+            visible(&denial.what),
+            denial.hint
+        ));
+    }
+    for artifact in &outcome.artifacts {
+        let path = visible(&artifact.path);
+        end.push_str(&format!("{} {path} ({} bytes)\n", paint.green("file:"), artifact.bytes));
+    }
+    let (word, usage) = (kind_word(outcome), outcome.usage);
+    let word = if outcome.error.is_none() { paint.green(word) } else { paint.red(word) };
+    let peak = usage.peak_memory_bytes as f64 / f64::from(1 << 20);
+    let figures = format!(
+        "{:.1} ms wall, {:.1} ms cpu, {peak:.1} MiB, {} walls",
+        usage.wall_ms,
+        usage.cpu_ms,
+        outcome.isolation.walls.as_str()
+    );
+    end.push_str(&format!("{word} {}\n", paint.dim(&figures)));
+    std::io::stderr().write_all(end.as_bytes()).map_err(Failure::os("write to standard error"))
+}
+
+fn kind_word(outcome: &Outcome) -> &'static str {
+    match outcome.error.as_ref().map(|error| error.kind) {
+        None => "ok",
+        Some(Kind::Exception) => "exception",
+        Some(Kind::Limit) => "limit",
+        Some(Kind::Denied) => "denied",
+        Some(Kind::Rejected) => "rejected",
+        Some(Kind::Crash) => "crash",
+        Some(Kind::Cancelled) => "cancelled",
+    }
+}

@@ -1,0 +1,116 @@
+//! Why there is no outcome to print, and how that is told.
+
+use std::error::Error;
+use std::io::Write;
+
+use belljar_engine::{EngineError, RequestError, RunError};
+use belljar_protocol::ExitCode;
+
+use crate::paint::Paint;
+
+/// The caller's mistake or our own failure, with the way out.
+pub enum Failure {
+    /// What was typed cannot be used.
+    Usage { message: String, hint: Option<String> },
+    /// The engine refused or failed.
+    Run(RunError),
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Failure {
+        Failure::Run(error)
+    }
+}
+
+impl Failure {
+    /// A mistake in what was typed.
+    pub fn usage(message: impl Into<String>, hint: impl Into<String>) -> Failure {
+        Failure::Usage { message: message.into(), hint: Some(hint.into()) }
+    }
+
+    /// An error of the operating system, with what we were doing.
+    pub fn os<E: Into<std::io::Error>>(step: &'static str) -> impl FnOnce(E) -> Failure {
+        move |error| Failure::Run(RunError::Engine(EngineError::Os { step, error: error.into() }))
+    }
+
+    fn code(&self) -> ExitCode {
+        match self {
+            Failure::Usage { .. } | Failure::Run(RunError::Request(_)) => ExitCode::Request,
+            Failure::Run(RunError::Engine(_)) => ExitCode::Engine,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Failure::Usage { hint, .. } => hint.clone(),
+            Failure::Run(RunError::Request(error)) => error.hint().map(Into::into),
+            Failure::Run(RunError::Engine(error)) => error.hint().map(Into::into),
+        }
+    }
+
+    /// What went wrong, and each cause below it.
+    fn chain(&self) -> Vec<String> {
+        match self {
+            Failure::Usage { message, .. } => vec![message.clone()],
+            Failure::Run(RunError::Request(error)) => chain(error),
+            Failure::Run(RunError::Engine(error)) => chain(error),
+        }
+    }
+
+    /// Prints the failure for a person.
+    pub fn report(&self) -> std::process::ExitCode {
+        let paint = Paint::stderr();
+        let mut text = String::new();
+        for (depth, line) in self.chain().iter().enumerate() {
+            if depth == 0 {
+                text.push_str(&format!("{} {line}\n", paint.red("error:")));
+            } else {
+                text.push_str(&format!("  {} {line}\n", paint.dim("cause:")));
+            }
+        }
+        if let Some(hint) = self.hint() {
+            text.push_str(&format!("{} {hint}\n", paint.cyan("hint:")));
+        }
+        // If nobody reads our errors, the exit code still says it.
+        std::io::stderr().write_all(text.as_bytes()).ok();
+        (self.code() as u8).into()
+    }
+
+    /// Prints the failure for a program.
+    pub fn report_json(&self) -> Result<std::process::ExitCode, Failure> {
+        let kind = if self.code() == ExitCode::Request { "request" } else { "engine" };
+        let chain = self.chain();
+        let body = serde_json::json!({
+            "failure": {
+                "kind": kind, "message": chain[0], "causes": chain[1..], "hint": self.hint(),
+            }
+        });
+        print_json(&body)?;
+        Ok((self.code() as u8).into())
+    }
+}
+
+fn chain(error: &(impl Error + 'static)) -> Vec<String> {
+    let mut lines = vec![error.to_string()];
+    let mut source = error.source();
+    while let Some(cause) = source {
+        lines.push(cause.to_string());
+        source = cause.source();
+    }
+    lines
+}
+
+impl From<RequestError> for Failure {
+    fn from(error: RequestError) -> Failure {
+        Failure::Run(RunError::Request(error))
+    }
+}
+
+/// One JSON value on standard output.
+pub fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
+    let mut text = serde_json::to_string_pretty(value)
+        .map_err(std::io::Error::other)
+        .map_err(Failure::os("write JSON"))?;
+    text.push('\n');
+    std::io::stdout().write_all(text.as_bytes()).map_err(Failure::os("write to standard output"))
+}

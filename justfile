@@ -1,0 +1,53 @@
+# The gate and its parts. `just check` is what CI runs.
+# Code is built in the release profile and in one target directory, so that nothing is built twice;
+# only xtask runs from the dev profile, where it is ready soonest.
+
+set shell := ["bash", "-euo", "pipefail", "-c"]
+
+# List the recipes.
+default:
+    @just --list --unsorted
+
+# Everything that must hold before a change is pushed.
+check: fmt clippy deny tidy docs test
+
+# The formatting, checked; `cargo fmt --all` mends it.
+fmt:
+    cargo fmt --all --check
+
+# Lints on all targets, warnings denied.
+clippy:
+    cargo clippy --workspace --all-targets --release -- -D warnings
+
+# What comes from outside: licences, banned crates, sources.
+deny:
+    cargo deny check bans licenses sources
+
+# Crate arrows, module docs, file lengths, changelog, generated files, links.
+tidy:
+    cargo xtask tidy
+
+# The API documentation, warnings denied, and the examples in it.
+docs:
+    RUSTDOCFLAGS=-Dwarnings cargo doc --workspace --no-deps --release
+    cargo test --workspace --release --doc --quiet
+
+# The program and the libraries.
+build:
+    cargo build --workspace --release
+
+# All tests: as root, as an ordinary user, and in nested walls.
+test: build
+    tests/run
+
+# Half a minute of fuzzing the frame reader; needs cargo-fuzz and a nightly toolchain.
+fuzz:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    if ! command -v cargo-fuzz >/dev/null; then
+        echo "fuzz: skipped, cargo-fuzz is not installed (cargo install --locked cargo-fuzz)"
+    elif ! cargo +nightly --version >/dev/null 2>&1; then
+        echo "fuzz: skipped, there is no nightly toolchain (rustup toolchain install nightly)"
+    else
+        cargo +nightly fuzz run frame -- -max_total_time=30
+    fi

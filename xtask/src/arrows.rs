@@ -1,0 +1,174 @@
+//! Which crate may use which: the table of crates and arrows, checked against `cargo metadata`.
+//!
+//! A crate is a trust boundary, so a new arrow is a decision and not a convenience. Dependencies
+//! that only tests use are free.
+
+use crate::fault::Fault;
+use crate::workspace::{Package, Workspace};
+
+/// What a crate may use of this workspace.
+enum Arrows {
+    Only(&'static [&'static str]),
+    Any,
+}
+
+/// One row a crate, from the bottom up.
+const ARROWS: [(&str, Arrows); 11] = [
+    ("belljar-protocol", Arrows::Only(&[])),
+    ("belljar-sys", Arrows::Only(&[])),
+    ("belljar-jail", Arrows::Only(&["belljar-protocol", "belljar-sys"])),
+    ("belljar-guard", Arrows::Only(&["belljar-protocol"])),
+    ("belljar-zygote", Arrows::Only(&["belljar-protocol", "belljar-sys", "belljar-jail"])),
+    ("belljar-wasm", Arrows::Only(&["belljar-protocol", "belljar-sys", "belljar-jail"])),
+    (
+        "belljar-engine",
+        Arrows::Only(&["belljar-protocol", "belljar-sys", "belljar-jail", "belljar-guard"]),
+    ),
+    ("belljar-server", Arrows::Only(&["belljar-protocol", "belljar-engine"])),
+    ("belljar-fleet", Arrows::Only(&["belljar-protocol", "belljar-engine"])),
+    (
+        "belljar",
+        Arrows::Only(&[
+            "belljar-protocol",
+            "belljar-jail",
+            "belljar-guard",
+            "belljar-zygote",
+            "belljar-wasm",
+            "belljar-engine",
+            "belljar-server",
+            "belljar-fleet",
+        ]),
+    ),
+    ("xtask", Arrows::Any),
+];
+
+/// Crates from outside that have one place, and the crates that are that place.
+const PLACES: [(&str, &[&str]); 4] = [
+    ("tokio", &["belljar-engine", "belljar-server", "belljar-fleet", "belljar"]),
+    ("clap", &["belljar", "xtask"]),
+    ("landlock", &["belljar-jail"]),
+    ("wasmtime", &["belljar-wasm"]),
+];
+
+/// Every arrow that the table does not have.
+pub(crate) fn check(workspace: &Workspace) -> Vec<Fault> {
+    let place = |package: &Package| workspace.relative(&package.manifest_path);
+    workspace.packages.iter().flat_map(|package| check_package(package, &place(package))).collect()
+}
+
+fn check_package(package: &Package, place: &str) -> Vec<Fault> {
+    let name = package.name.as_str();
+    let Some((_, arrows)) = ARROWS.iter().find(|(known, _)| *known == name) else {
+        return vec![Fault::new(
+            place,
+            format!("{name} is not in the table of crates"),
+            "a crate needs a reason: give it a row in xtask/src/arrows.rs and in ARCHITECTURE.md",
+        )];
+    };
+    let mut faults = Vec::new();
+    for used in package.dependencies.iter().filter(|used| used.is_built_in()) {
+        if used.is_ours() {
+            if let Arrows::Only(allowed) = arrows
+                && !allowed.contains(&used.name.as_str())
+            {
+                let list = if allowed.is_empty() { "none".into() } else { allowed.join(", ") };
+                faults.push(Fault::new(
+                    place,
+                    format!("{name} must not depend on {}", used.name),
+                    format!("move the code, or talk by frames; allowed here: {list}"),
+                ));
+            }
+        } else if let Some((_, homes)) = PLACES.iter().find(|(crate_, _)| *crate_ == used.name)
+            && !homes.contains(&name)
+        {
+            faults.push(Fault::new(
+                place,
+                format!("{name} must not depend on {}", used.name),
+                format!("code that needs it belongs in {}", homes.join(" or ")),
+            ));
+        }
+    }
+    faults
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A workspace of one crate, as `cargo metadata` describes it.
+    fn faults(name: &str, dependencies: &str) -> Vec<String> {
+        let json = format!(
+            r#"{{"workspace_root": "/w", "packages": [{{"name": "{name}", "targets": [],
+                "manifest_path": "/w/Cargo.toml", "dependencies": [{dependencies}]}}]}}"#
+        );
+        let workspace: Workspace = serde_json::from_str(&json).expect("metadata of the test");
+        check(&workspace).iter().map(|fault| fault.what().to_owned()).collect()
+    }
+
+    #[test]
+    fn arrows_of_the_table_pass() {
+        let used = r#"{"name": "belljar-sys", "kind": null, "path": "/w/belljar-sys"},
+                      {"name": "landlock", "kind": null}"#;
+        assert!(faults("belljar-jail", used).is_empty());
+        assert!(faults("belljar-protocol", r#"{"name": "serde", "kind": null}"#).is_empty());
+    }
+
+    #[test]
+    fn an_upward_arrow_is_a_fault_also_at_build_time() {
+        for kind in ["null", r#""build""#] {
+            let used = format!(r#"{{"name": "belljar-engine", "kind": {kind}, "path": "/w/e"}}"#);
+            assert_eq!(
+                faults("belljar-jail", &used),
+                ["belljar-jail must not depend on belljar-engine"]
+            );
+        }
+    }
+
+    #[test]
+    fn the_command_does_not_reach_the_unsafe_code() {
+        let used = r#"{"name": "belljar-sys", "kind": null, "path": "/w/belljar-sys"}"#;
+        assert_eq!(faults("belljar", used), ["belljar must not depend on belljar-sys"]);
+    }
+
+    #[test]
+    fn tests_may_use_anything() {
+        let used = r#"{"name": "belljar-engine", "kind": "dev", "path": "/w/e"},
+                      {"name": "tokio", "kind": "dev"}"#;
+        assert!(faults("belljar-jail", used).is_empty());
+    }
+
+    #[test]
+    fn crates_from_outside_stay_in_their_place() {
+        for (used, home, elsewhere) in [
+            ("tokio", "belljar-fleet", "belljar-jail"),
+            ("clap", "belljar", "belljar-engine"),
+            ("landlock", "belljar-jail", "belljar-sys"),
+            ("wasmtime", "belljar-wasm", "belljar"),
+        ] {
+            let json = format!(r#"{{"name": "{used}", "kind": null}}"#);
+            assert!(faults(home, &json).is_empty());
+            assert_eq!(
+                faults(elsewhere, &json),
+                [format!("{elsewhere} must not depend on {used}")]
+            );
+        }
+    }
+
+    #[test]
+    fn a_crate_without_a_row_is_a_fault() {
+        assert_eq!(faults("belljar-utils", ""), ["belljar-utils is not in the table of crates"]);
+    }
+
+    #[test]
+    fn the_table_only_points_down() {
+        for (row, (name, arrows)) in ARROWS.iter().enumerate() {
+            let Arrows::Only(allowed) = arrows else { continue };
+            for used in *allowed {
+                assert!(
+                    ARROWS[..row].iter().any(|(below, _)| below == used),
+                    "{name} uses {used}, which does not stand above it in the table"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Files that are written from the code and checked in, so that a change of a type shows as a
+//! change of its reference.
+
+use std::io;
+use std::path::Path;
+
+use crate::fault::Fault;
+use crate::tree::Tree;
+
+/// Every generated file with its current text.
+fn files() -> io::Result<Vec<(&'static str, String)>> {
+    Ok(vec![("docs/policy.schema.json", policy_schema()?)])
+}
+
+fn policy_schema() -> io::Result<String> {
+    let schema = schemars::schema_for!(belljar_protocol::Policy);
+    Ok(serde_json::to_string_pretty(&schema)? + "\n")
+}
+
+/// Compares the tree with what would be generated now.
+pub(crate) fn check(tree: &Tree) -> io::Result<Vec<Fault>> {
+    let mut faults = Vec::new();
+    for (path, text) in files()? {
+        if !tree.exists(path) {
+            faults.push(Fault::new(path, "is missing", "run `cargo xtask generate`"));
+        } else if tree.text(path)? != text {
+            faults.push(Fault::new(path, "is out of date", "run `cargo xtask generate`"));
+        }
+    }
+    Ok(faults)
+}
+
+/// Writes every generated file and returns their paths.
+pub(crate) fn write(root: &Path) -> io::Result<Vec<&'static str>> {
+    let mut written = Vec::new();
+    for (path, text) in files()? {
+        std::fs::write(root.join(path), text)
+            .map_err(|error| io::Error::new(error.kind(), format!("{path}: {error}")))?;
+        written.push(path);
+    }
+    Ok(written)
+}

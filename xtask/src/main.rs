@@ -1,0 +1,91 @@
+//! The checks and generators of this workspace: `cargo xtask tidy` and `cargo xtask generate`.
+//!
+//! `tidy` holds what neither the compiler nor clippy can: which crate may use which, what a file
+//! opens with, how long it is, the form of the changelog, and that generated files and links are
+//! true. It reports every fault at once, each with what to do.
+#![forbid(unsafe_code)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command for people")]
+
+mod arrows;
+mod changelog;
+mod fault;
+mod generated;
+mod links;
+mod sources;
+mod tree;
+mod workspace;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use crate::fault::Fault;
+use crate::tree::Tree;
+use crate::workspace::Workspace;
+
+const USAGE: &str = "usage: cargo xtask <tidy|generate>";
+
+/// Faults in the tree.
+const FAULTY: u8 = 1;
+/// The command itself could not be carried out.
+const BROKEN: u8 = 2;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let done = match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["tidy"] => root().and_then(|root| tidy(&root)),
+        ["generate"] => root().and_then(|root| generate(&root)),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(BROKEN);
+        }
+    };
+    done.unwrap_or_else(|error| {
+        eprintln!("error: {error}");
+        ExitCode::from(BROKEN)
+    })
+}
+
+/// The workspace root, which is where this crate's folder stands.
+fn root() -> io::Result<PathBuf> {
+    std::env::var_os("CARGO_MANIFEST_DIR")
+        .and_then(|dir| Path::new(&dir).parent().map(Path::to_path_buf))
+        .ok_or_else(|| io::Error::other("CARGO_MANIFEST_DIR is not set; run this as `cargo xtask`"))
+}
+
+fn tidy(root: &Path) -> io::Result<ExitCode> {
+    let tree = Tree::read(root)?;
+    let workspace = Workspace::read(root)?;
+    let faults: Vec<Fault> = [
+        arrows::check(&workspace),
+        sources::check_files(&tree)?,
+        sources::check_unsafe(&tree, &workspace)?,
+        changelog::check_file(&tree)?,
+        generated::check(&tree)?,
+        links::check(&tree)?,
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+
+    for fault in &faults {
+        eprintln!("{fault}");
+    }
+    match faults.len() {
+        0 => {
+            println!("tidy: {} files, no faults", tree.files().len());
+            Ok(ExitCode::SUCCESS)
+        }
+        count => {
+            eprintln!("tidy: {count} fault{}", if count == 1 { "" } else { "s" });
+            Ok(ExitCode::from(FAULTY))
+        }
+    }
+}
+
+fn generate(root: &Path) -> io::Result<ExitCode> {
+    for path in generated::write(root)? {
+        println!("wrote {path}");
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,141 @@
+//! What a source file must look like: what it opens with, how long it is, and what its crate says
+//! about unsafe code.
+
+use std::io;
+
+use crate::fault::Fault;
+use crate::tree::Tree;
+use crate::workspace::Workspace;
+
+/// A file longer than this is two files.
+const MAX_LINES: usize = 600;
+
+/// Where every Rust file must open with its reason to exist.
+const RUST: [&str; 3] = ["crates/", "xtask/", "fuzz/fuzz_targets/"];
+/// Where every Python file must.
+const PYTHON: [&str; 2] = ["crates/", "sdk/"];
+
+/// Openings and lengths of all Rust and Python files.
+pub(crate) fn check_files(tree: &Tree) -> io::Result<Vec<Fault>> {
+    let mut faults = Vec::new();
+    for path in tree.ending(".rs") {
+        let text = tree.text(path)?;
+        faults.extend(check_length(path, &text));
+        if within(path, &RUST) && !opens_with_module_doc(&text) {
+            faults.push(Fault::at(
+                path,
+                1,
+                "does not open with `//!`",
+                "say in the first line why this file exists",
+            ));
+        }
+    }
+    for path in tree.ending(".py") {
+        let text = tree.text(path)?;
+        faults.extend(check_length(path, &text));
+        if within(path, &PYTHON) && !opens_with_docstring(&text) {
+            faults.push(Fault::at(
+                path,
+                1,
+                "does not open with a docstring",
+                "say in a docstring at the top why this file exists",
+            ));
+        }
+    }
+    Ok(faults)
+}
+
+/// Every crate but `belljar-sys` must refuse unsafe code in the root of what it builds.
+pub(crate) fn check_unsafe(tree: &Tree, workspace: &Workspace) -> io::Result<Vec<Fault>> {
+    let mut faults = Vec::new();
+    for package in &workspace.packages {
+        let attribute = match package.name.as_str() {
+            "belljar-sys" => continue,
+            // Its exported C symbols are the one exception, allowed where they stand.
+            "belljar-zygote" => "#![deny(unsafe_code)]",
+            _ => "#![forbid(unsafe_code)]",
+        };
+        for target in package.targets.iter().filter(|target| target.is_crate_root()) {
+            let path = workspace.relative(&target.src_path);
+            if !tree.text(&path)?.lines().any(|line| line.trim_end() == attribute) {
+                faults.push(Fault::new(
+                    path,
+                    format!("lacks `{attribute}`"),
+                    "add it below the crate doc; unsafe code belongs in belljar-sys",
+                ));
+            }
+        }
+    }
+    Ok(faults)
+}
+
+fn within(path: &str, folders: &[&str]) -> bool {
+    folders.iter().any(|folder| path.starts_with(folder))
+}
+
+fn check_length(path: &str, text: &str) -> Option<Fault> {
+    let lines = text.lines().count();
+    (lines > MAX_LINES && !is_generated(text)).then(|| {
+        Fault::new(
+            path,
+            format!("has {lines} lines, the limit is {MAX_LINES}"),
+            "split it by what changes together",
+        )
+    })
+}
+
+/// A generated file says so, in the usual word, near its top.
+fn is_generated(text: &str) -> bool {
+    text.lines().take(5).any(|line| line.contains("@generated"))
+}
+
+fn opens_with_module_doc(text: &str) -> bool {
+    first_line(text).is_some_and(|line| line.starts_with("//!"))
+}
+
+/// A `#!` line for the kernel may stand before the docstring, nothing else.
+fn opens_with_docstring(text: &str) -> bool {
+    let body = match text.split_once('\n') {
+        Some((first, rest)) if first.starts_with("#!") => rest,
+        _ => text,
+    };
+    first_line(body).is_some_and(|line| {
+        let line = line.strip_prefix('r').unwrap_or(line);
+        line.starts_with("\"\"\"") || line.starts_with("'''")
+    })
+}
+
+fn first_line(text: &str) -> Option<&str> {
+    text.lines().find(|line| !line.trim().is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rust_file_opens_with_its_doc() {
+        assert!(opens_with_module_doc("\n//! Why.\n"));
+        assert!(!opens_with_module_doc("#![forbid(unsafe_code)]\n//! Why.\n"));
+        assert!(!opens_with_module_doc("// Why.\n"));
+        assert!(!opens_with_module_doc(""));
+    }
+
+    #[test]
+    fn a_python_file_opens_with_its_docstring() {
+        assert!(opens_with_docstring("\"\"\"Why.\"\"\"\n"));
+        assert!(opens_with_docstring("#!/usr/bin/env python3\nr'''Why.'''\n"));
+        assert!(!opens_with_docstring("# Why.\n\"\"\"Why.\"\"\"\n"));
+        assert!(!opens_with_docstring("import os\n"));
+        assert!(!opens_with_docstring(""));
+    }
+
+    #[test]
+    fn only_a_generated_file_may_be_long() {
+        assert!(check_length("a.rs", &"x\n".repeat(600)).is_none());
+        let fault = check_length("a.rs", &"x\n".repeat(601)).expect("a fault");
+        assert_eq!(fault.what(), "has 601 lines, the limit is 600");
+        let generated = format!("//! @generated by a command\n{}", "x\n".repeat(601));
+        assert!(check_length("a.rs", &generated).is_none());
+    }
+}
