@@ -40,7 +40,7 @@ build:
 test: build
     tests/run
 
-# Half a minute of fuzzing the frame reader; needs cargo-fuzz and a nightly toolchain.
+# A bounded time of fuzzing all that reads bytes it was given; needs cargo-fuzz and a nightly toolchain.
 fuzz:
     #!/usr/bin/env bash
     set -euo pipefail
@@ -49,5 +49,7 @@ fuzz:
     elif ! cargo +nightly --version >/dev/null 2>&1; then
         echo "fuzz: skipped, there is no nightly toolchain (rustup toolchain install nightly)"
     else
-        cargo +nightly fuzz run frame -- -max_total_time=30
+        for target in frame policy profile; do
+            cargo +nightly fuzz run "$target" -- -max_total_time=15 -verbosity=0
+        done
     fi

@@ -1,4 +1,5 @@
-//! The checks and generators of this workspace: `cargo xtask tidy` and `cargo xtask generate`.
+//! The checks and generators of this workspace: `cargo xtask tidy` and `cargo xtask generate`,
+//! and `xtask without`, with which tests take a system call away.
 //!
 //! `tidy` holds what neither the compiler nor clippy can: which crate may use which, what a file
 //! opens with, how long it is, the form of the changelog, and that generated files and links are
@@ -13,6 +14,7 @@ mod generated;
 mod links;
 mod sources;
 mod tree;
+mod without;
 mod workspace;
 
 use std::io;
@@ -23,7 +25,8 @@ use crate::fault::Fault;
 use crate::tree::Tree;
 use crate::workspace::Workspace;
 
-const USAGE: &str = "usage: cargo xtask <tidy|generate>";
+const USAGE: &str =
+    "usage: cargo xtask tidy | generate | without CALL[:ARG=VALUE] ERRNO -- PROGRAM...";
 
 /// Faults in the tree.
 const FAULTY: u8 = 1;
@@ -35,6 +38,7 @@ fn main() -> ExitCode {
     let done = match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["tidy"] => root().and_then(|root| tidy(&root)),
         ["generate"] => root().and_then(|root| generate(&root)),
+        ["without", what, errno, "--", program @ ..] => without::run(what, errno, program),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(BROKEN);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use belljar_jail::profile::{Grant, Profile, Verdict};
@@ -19,7 +20,7 @@ const SETTLE: Duration = Duration::from_millis(2);
 
 /// What was refused in one run, and what is still granted.
 pub(crate) struct Ledger<'a> {
-    profile: &'a Profile,
+    profile: Arc<Profile>,
     limits: &'a Limits,
     baseline: Baseline,
     counts: BTreeMap<&'static str, (u64, String)>,
@@ -38,7 +39,7 @@ pub(crate) struct Ledger<'a> {
 }
 
 impl<'a> Ledger<'a> {
-    pub fn new(profile: &'a Profile, limits: &'a Limits, baseline: Baseline) -> Ledger<'a> {
+    pub fn new(profile: Arc<Profile>, limits: &'a Limits, baseline: Baseline) -> Ledger<'a> {
         Ledger {
             profile,
             limits,
@@ -76,7 +77,7 @@ impl<'a> Ledger<'a> {
             Verdict::Grant(Grant::Memory) => self.memory(call),
             Verdict::Refuse(errno) => self.refuse(call, errno),
             // The filter does not announce these; if it did, the answer is no.
-            Verdict::Allow | Verdict::Answer(_) | Verdict::Kill => {
+            Verdict::Allow | Verdict::Answer(_) | Verdict::Sealing | Verdict::Kill => {
                 self.refuse(call, Errno::PERM.raw_os_error())
             }
         }
@@ -122,7 +123,7 @@ impl<'a> Ledger<'a> {
     fn memory(&mut self, call: &Notification) -> Answer {
         let asked = call.args[1];
         let held = outside::memory(call.thread)
-            .map_or(0, |held| held.data_bytes.saturating_sub(self.baseline.data_bytes));
+            .map_or(0, |(_, data)| data.saturating_sub(self.baseline.data_bytes));
         if held.saturating_add(asked) <= self.limits.memory_bytes {
             return Answer::Continue;
         }

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use belljar_jail::profile::Profile;
 use belljar_protocol::json::{self, MAX_DEPTH};
 use belljar_protocol::{Job, JobFrame, Limits, Outcome, Policy, Status, Usage};
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -26,12 +25,21 @@ pub struct Config {
     pub preload: Vec<String>,
     /// No job gets more than this, whatever it asks for.
     pub ceiling: Option<Limits>,
+    /// Where private directories are made for jars in nested walls.
+    pub scratch: PathBuf,
 }
 
 impl Config {
-    /// An interpreter without preloaded modules or a ceiling.
+    /// An interpreter without preloaded modules or a ceiling; private directories are made in the
+    /// host's temporary one.
     pub fn new(installation: Installation, python: impl Into<PathBuf>) -> Config {
-        Config { installation, python: python.into(), preload: vec![], ceiling: None }
+        Config {
+            installation,
+            python: python.into(),
+            preload: vec![],
+            ceiling: None,
+            scratch: std::env::temp_dir(),
+        }
     }
 }
 
@@ -67,7 +75,6 @@ pub struct Engine {
     config: Config,
     host: Host,
     python: Python,
-    profile: Profile,
     pool: Pool,
 }
 
@@ -75,10 +82,7 @@ impl Engine {
     /// An engine for one interpreter. Nothing is started yet.
     pub fn new(config: Config) -> Result<Engine, RunError> {
         let python = Python::find(&config.python)?;
-        let profile = Profile::process()
-            .map_err(std::io::Error::other)
-            .while_doing("read the system-call profile")?;
-        Ok(Engine { host: Host::look(), python, profile, pool: Pool::default(), config })
+        Ok(Engine { host: Host::look(), python, pool: Pool::default(), config })
     }
 
     /// The host this engine is on.
@@ -97,6 +101,7 @@ impl Engine {
             installation: &self.config.installation,
             python: &self.python,
             preload: &self.config.preload,
+            scratch: &self.config.scratch,
         }
     }
 
@@ -128,11 +133,11 @@ impl Engine {
         let frame = JobFrame {
             code: job.code,
             context: job.input,
-            result_bytes: limits.result_bytes,
+            temporary: jar.temporary.to_string_lossy().into_owned(),
             library_threads: limits.threads.clamp(1, self.host.processors.max(1)),
         };
         let cancel = options.cancel.unwrap_or_else(|| oneshot::channel().1);
-        let record = run::run(jar, &frame, limits, &self.profile, options.chunks, cancel).await?;
+        let record = run::run(jar, &frame, limits, options.chunks, cancel).await?;
         let ended = record.facts.ended;
         let usage = Usage {
             queue_ms,
@@ -140,8 +145,7 @@ impl Engine {
             cpu_ms: ended.cpu_us as f64 / 1e3,
             peak_memory_bytes: ended.peak_memory_bytes,
         };
-        let artifacts =
-            scratch::artifacts(&record.jar.directory).while_doing("list what the run left")?;
+        let artifacts = scratch::artifacts(&record.jar.directory);
         let denials = record.ledger.denials();
         let decided = verdict::decide(record.end, &record.facts, &record.ledger, limits);
         let (result, error) = match decided {

@@ -1,8 +1,11 @@
 //! A sealed jar as the engine holds it. Dropping it destroys it.
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use belljar_jail::profile::Profile;
 use belljar_jail::{SealReport, receive};
 use belljar_protocol::{Isolation, Layers, SetupFault, Walls};
 use tokio::io::unix::AsyncFd;
@@ -16,7 +19,7 @@ use crate::outside::{self, Status};
 use crate::planning::Baseline;
 use crate::scratch::Scratch;
 use crate::watched::watched;
-use crate::zygote::{Ended, ForkedJar, expect};
+use crate::zygote::{Ended, ForkedJar, Zygote, expect};
 
 /// How long a fork may take to seal itself.
 const SEAL: Duration = Duration::from_secs(10);
@@ -34,6 +37,9 @@ pub(crate) struct Jar {
     pub ended: oneshot::Receiver<Ended>,
     pub isolation: Isolation,
     pub baseline: Baseline,
+    pub profile: Arc<Profile>,
+    /// Its temporary directory, as it is called inside.
+    pub temporary: PathBuf,
     /// Its directory on the host, in nested walls. Removed after the process is gone.
     pub scratch: Option<Scratch>,
 }
@@ -42,9 +48,9 @@ impl Jar {
     /// Waits until a fork has sealed itself, and checks from outside what it says.
     pub async fn sealed(
         forked: ForkedJar,
+        zygote: &Zygote,
         walls: Walls,
         outer_uid: u32,
-        baseline: Baseline,
         scratch: Option<Scratch>,
     ) -> Result<Jar, EngineError> {
         let [pidfd, stdout, stderr, job, frames, word] = forked.descriptors;
@@ -75,7 +81,9 @@ impl Jar {
             directory,
             ended: forked.ended,
             isolation: Isolation { tier: "process".into(), walls, layers },
-            baseline,
+            baseline: zygote.baseline,
+            profile: zygote.profile.clone(),
+            temporary: report.temporary,
             scratch,
         })
     }
@@ -120,14 +128,20 @@ type LastWord = (Result<SealReport, SetupFault>, Vec<OwnedFd>);
 async fn last_word(word: OwnedFd) -> std::io::Result<LastWord> {
     rustix::io::ioctl_fionbio(&word, true)?;
     let word = watched(word)?;
+    let mut said = None;
     loop {
         let mut ready = word.readable().await?;
-        match ready.try_io(|socket| receive(socket.get_ref().as_fd())) {
-            Ok(said) => {
+        let heard = ready.try_io(|socket| receive::<Result<_, _>>(socket.get_ref().as_fd()));
+        match (heard, said.is_some()) {
+            (Err(_would_block), _) => {}
+            (Ok(Ok(Some(word))), false) => said = Some(word),
+            // Its side is closed: it has said all, and nothing that sealing needed is left to it.
+            (Ok(Ok(None)), _) => {
                 let gone = || std::io::Error::other("it ended while sealing itself");
-                return said?.ok_or_else(gone);
+                return said.ok_or_else(gone);
             }
-            Err(_would_block) => {}
+            (Ok(Ok(Some(_))), true) => return Err(std::io::Error::other("it said two last words")),
+            (Ok(Err(error)), _) => return Err(error),
         }
     }
 }
@@ -141,6 +155,10 @@ fn read_back(
 ) -> Result<Layers, EngineError> {
     let zero = "0000000000000000";
     expect("Seccomp", status.first("Seccomp:"), "2")?;
+    // Older kernels do not count them.
+    if let Some(filters) = status.first("Seccomp_filters:") {
+        expect("Seccomp_filters", Some(filters), "2")?;
+    }
     expect("NoNewPrivs", status.first("NoNewPrivs:"), "1")?;
     for set in ["CapInh:", "CapPrm:", "CapEff:", "CapAmb:"] {
         expect("a capability set", status.first(set), zero)?;
@@ -163,7 +181,7 @@ fn read_back(
         private_root: report.private_root,
         landlock_abi: report.landlock_abi,
         seccomp: "process".into(),
-        seccomp_filters: status.number("Seccomp_filters:").unwrap_or(1) as u32,
+        seccomp_filters: 2,
         no_new_privs: true,
         no_capabilities: true,
         bounding_set_empty: report.bounding_set_empty,

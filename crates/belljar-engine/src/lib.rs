@@ -24,6 +24,7 @@
 #![forbid(unsafe_code)]
 
 mod denials;
+pub mod doctor;
 mod engine;
 mod error;
 mod host;

@@ -1,7 +1,7 @@
 //! What the kernel shows of a process from outside, in `/proc`.
 //!
-//! Everything starts from a pidfd: the number it stands for is read from the kernel, and the
-//! process is checked to be still there after reading, so that what was read is of no other.
+//! Every number comes from the kernel: from a pidfd, or from a call that waits for our answer.
+//! What is read under it is a fact for the record; nothing is ever signalled by number.
 
 use std::fs;
 use std::io;
@@ -52,15 +52,42 @@ impl Status {
     }
 }
 
-/// What a process holds now.
-pub(crate) fn memory(pid: u32) -> io::Result<Baseline> {
+/// Resident memory that no file backs, of a process.
+fn anonymous(pid: u32) -> Option<u64> {
+    Status::of(pid).ok()?.bytes("RssAnon:")
+}
+
+/// What a jar and its children hold beyond what each had from the zygote. What has ended holds
+/// nothing.
+pub(crate) fn held_beyond(pid: u32, baseline: Baseline) -> u64 {
+    let mut total = 0;
+    let mut todo = vec![pid];
+    while let Some(pid) = todo.pop() {
+        total += anonymous(pid).unwrap_or(0).saturating_sub(baseline.anonymous_bytes);
+        // Any thread may have forked.
+        let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+        for thread in threads {
+            let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+            todo.extend(children.split_whitespace().filter_map(|word| word.parse::<u32>().ok()));
+        }
+    }
+    total
+}
+
+/// The address space and the private memory of a process.
+pub(crate) fn memory(pid: u32) -> io::Result<(u64, u64)> {
     let text = fs::read_to_string(format!("/proc/{pid}/statm"))?;
     let pages: Vec<u64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let page = rustix::param::page_size() as u64;
     match (pages.first(), pages.get(5)) {
-        (Some(all), Some(data)) => {
-            let page = rustix::param::page_size() as u64;
-            Ok(Baseline { data_bytes: data * page, address_bytes: all * page })
-        }
+        (Some(all), Some(data)) => Ok((all * page, data * page)),
         _ => Err(io::Error::new(io::ErrorKind::InvalidData, "statm is not as expected")),
     }
+}
+
+/// What a process holds now.
+pub(crate) fn baseline(pid: u32) -> io::Result<Baseline> {
+    let (address_bytes, data_bytes) = memory(pid)?;
+    let anonymous_bytes = anonymous(pid).unwrap_or(0);
+    Ok(Baseline { data_bytes, address_bytes, anonymous_bytes })
 }

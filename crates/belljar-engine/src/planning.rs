@@ -11,6 +11,9 @@ use belljar_jail::{
 use belljar_protocol::{Limits, Policy, SetupFault, WIRE_VERSION, Walls};
 use serde::Serialize;
 
+use crate::engine::new_id;
+use crate::error::While;
+use crate::scratch;
 use crate::{EngineError, Host, Installation, Python};
 
 /// The least Landlock version that both walls promise: file rules that cover truncation.
@@ -40,6 +43,8 @@ pub(crate) struct Baseline {
     pub data_bytes: u64,
     /// Its address space.
     pub address_bytes: u64,
+    /// Its resident memory that no file backs.
+    pub anonymous_bytes: u64,
 }
 
 /// A policy resolved against a host, as `belljar explain` prints it.
@@ -63,6 +68,7 @@ pub(crate) struct Setting<'a> {
     pub installation: &'a Installation,
     pub python: &'a Python,
     pub preload: &'a [String],
+    pub scratch: &'a Path,
 }
 
 impl Setting<'_> {
@@ -70,14 +76,15 @@ impl Setting<'_> {
     pub fn plan(&self, policy: &Policy) -> Result<Plan, EngineError> {
         Ok(Plan {
             policy: policy.clone(),
-            zygote: self.zygote(policy.walls),
+            zygote: self.zygote(policy.walls, None),
             walls: self.walls(policy.walls)?,
-            jar: jar(policy, Path::new("(made for each run)"), Baseline::default()),
+            jar: jar(policy, &self.temporary(), Baseline::default()),
         })
     }
 
-    /// The walls of a zygote.
-    pub fn zygote(&self, walls: Walls) -> ZygotePlan {
+    /// The walls of a zygote. `folder` is where its jars write on the host, if they do.
+    pub fn zygote(&self, walls: Walls, folder: Option<PathBuf>) -> ZygotePlan {
+        let home = folder.clone().unwrap_or_else(|| self.temporary());
         let (mounts, links, library) = match walls {
             Walls::Full => {
                 let (mut mounts, links) = tree(&self.readable());
@@ -98,9 +105,11 @@ impl Setting<'_> {
             hostname: "jar".into(),
             mounts,
             links,
+            temporary: (walls == Walls::Full).then(|| self.temporary()),
+            remove_at_end: folder,
             program: self.python.program.clone(),
             arguments: vec!["-I".into(), "-B".into(), "-c".into(), boot(&library, self.preload)],
-            environment: environment(),
+            environment: environment(&home, &self.python.program),
         }
     }
 
@@ -115,11 +124,7 @@ impl Setting<'_> {
                 answer: format!("the kernel offers {abi}, at least {LANDLOCK_LEAST} is needed"),
             }));
         }
-        let broken = |error: belljar_jail::profile::ProfileFault| EngineError::Os {
-            step: "read the system-call profile",
-            error: std::io::Error::other(error),
-        };
-        let profile = Profile::process().map_err(broken)?;
+        let profile = profile(walls)?;
         let mut readable: Vec<PathBuf> = match walls {
             Walls::Full => {
                 let (mounts, _) = tree(&self.readable());
@@ -135,7 +140,24 @@ impl Setting<'_> {
             landlock: LandlockPlan { abi, readable },
             profile: profile.name.clone(),
             program: filter::compile(&profile),
+            closing: filter::compile_closing(&profile),
         })
+    }
+
+    /// The temporary directory inside full walls: `/tmp`, unless that would cover something that
+    /// is to be read.
+    pub fn temporary(&self) -> PathBuf {
+        let tmp = Path::new("/tmp");
+        let taken = tree(&self.readable()).0.iter().any(|mount| mount.target.starts_with(tmp));
+        if taken { "/var/tmp".into() } else { tmp.into() }
+    }
+
+    /// Makes a private directory on the host for the jars of one zygote.
+    pub fn folder(&self) -> std::io::Result<PathBuf> {
+        let id = new_id().map_err(std::io::Error::other)?;
+        let path = self.scratch.canonicalize()?.join(format!("belljar-{id}"));
+        scratch::make_private(&path, &self.host.identity(Walls::Nested))?;
+        Ok(path)
     }
 
     fn readable(&self) -> Vec<PathBuf> {
@@ -147,12 +169,25 @@ impl Setting<'_> {
     }
 }
 
+/// The system-call profile behind these walls.
+pub(crate) fn profile(walls: Walls) -> Result<Profile, EngineError> {
+    Profile::process(walls)
+        .map_err(std::io::Error::other)
+        .while_doing("read the system-call profile")
+}
+
 /// The kernel's limits and the writable directory of one jar.
-pub(crate) fn jar(policy: &Policy, scratch: &Path, baseline: Baseline) -> JarPlan {
+///
+/// `place` is the temporary directory in full walls, the jar's own directory on the host in nested.
+pub(crate) fn jar(policy: &Policy, place: &Path, baseline: Baseline) -> JarPlan {
     let limits = &policy.limits;
     let directory = match policy.walls {
-        Walls::Full => JarDirectory::Memory { bytes: limits.file_bytes, inodes: limits.files },
-        Walls::Nested => JarDirectory::Host { path: scratch.into() },
+        Walls::Full => JarDirectory::Memory {
+            temporary: place.into(),
+            bytes: limits.file_bytes,
+            inodes: limits.files,
+        },
+        Walls::Nested => JarDirectory::Host { path: place.into() },
     };
     JarPlan { directory, rlimits: rlimits(limits, baseline) }
 }
@@ -182,14 +217,21 @@ pub(crate) fn open_files(limits: &Limits) -> u64 {
     limits.open_files + JAR_FDS.len() as u64
 }
 
-/// The whole environment of a zygote. Guest code sees these and nothing else.
-fn environment() -> Vec<(String, String)> {
+/// The whole environment of a zygote. Guest code sees these, but for the loader's, and nothing
+/// else.
+fn environment(home: &Path, program: &Path) -> Vec<(String, String)> {
+    let home = home.to_string_lossy().into_owned();
     let one = ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"];
     let mut all = vec![
-        ("HOME".to_owned(), "/tmp".to_owned()),
+        ("HOME".to_owned(), home.clone()),
         ("LANG".to_owned(), "C.UTF-8".to_owned()),
-        ("TMPDIR".to_owned(), "/tmp".to_owned()),
+        ("TMPDIR".to_owned(), home),
     ];
+    // Without /proc the loader cannot find out where a program lies, and interpreters that look
+    // for their library relative to themselves depend on it.
+    if let Some(folder) = program.canonicalize().ok().as_deref().and_then(Path::parent) {
+        all.push(("LD_ORIGIN_PATH".to_owned(), folder.to_string_lossy().into_owned()));
+    }
     all.extend(one.map(|name| (name.to_owned(), "1".to_owned())));
     all
 }
@@ -303,7 +345,7 @@ mod tests {
 
     #[test]
     fn limits_count_from_what_the_zygote_holds() {
-        let baseline = Baseline { data_bytes: 1000, address_bytes: 5000 };
+        let baseline = Baseline { data_bytes: 1000, address_bytes: 5000, anonymous_bytes: 0 };
         let plan = jar(&Policy::default(), Path::new("/x"), baseline);
         let value = |resource| plan.rlimits.iter().find(|l| l.resource == resource).unwrap().value;
         assert_eq!(value(Resource::Data), 1000 + (256 << 20));

@@ -26,16 +26,20 @@ impl Pool {
     pub async fn take(&self, setting: Setting<'_>, policy: &Policy) -> Result<Jar, EngineError> {
         let identity = setting.host.identity(policy.walls);
         let zygote = self.zygote(setting, policy.walls).await?;
-        let scratch = match policy.walls {
-            Walls::Full => None,
-            Walls::Nested => {
-                Some(Scratch::make(&new_id()?, &identity).while_doing("make a private directory")?)
-            }
+        let scratch = match &zygote.folder {
+            None => None,
+            Some(folder) => Some(
+                Scratch::make(folder.join(new_id()?), &identity)
+                    .while_doing("make a private directory")?,
+            ),
         };
-        let path = scratch.as_ref().map_or("/".as_ref(), |scratch| scratch.path());
-        let plan = planning::jar(policy, path, zygote.baseline);
+        let place = match &scratch {
+            Some(scratch) => scratch.path(),
+            None => &zygote.temporary,
+        };
+        let plan = planning::jar(policy, place, zygote.baseline);
         let forked = zygote.fork(plan).await?;
-        Jar::sealed(forked, policy.walls, identity.outer_uid, zygote.baseline, scratch).await
+        Jar::sealed(forked, &zygote, policy.walls, identity.outer_uid, scratch).await
     }
 
     /// The zygote for these walls, started if there is none.

@@ -23,7 +23,9 @@ pub struct Python {
 /// What an interpreter says of itself. Asked without `site`, so that no package runs.
 const QUESTION: &str = "
 import sys, sysconfig, json
-var = sysconfig.get_config_var
+try: maps = [line.split()[-1] for line in open('/proc/self/maps')]
+except OSError: maps = []
+libraries = sorted({path for path in maps if '/libpython' in path})
 print(json.dumps({
   'program': sys.executable,
   'implementation': sys.implementation.name,
@@ -31,7 +33,7 @@ print(json.dumps({
   'prefix': sys.base_prefix,
   'exec_prefix': sys.base_exec_prefix,
   'stdlib': [sysconfig.get_path('stdlib'), sysconfig.get_path('platstdlib')],
-  'libdir': var('LIBDIR'), 'library': var('INSTSONAME') if var('Py_ENABLE_SHARED') else None,
+  'libraries': libraries,
 }))
 ";
 
@@ -43,8 +45,7 @@ struct Answer {
     prefix: PathBuf,
     exec_prefix: PathBuf,
     stdlib: [PathBuf; 2],
-    libdir: Option<PathBuf>,
-    library: Option<String>,
+    libraries: Vec<PathBuf>,
 }
 
 /// Prefixes that hold much besides Python; only Python's own parts of them are shown to a jar.
@@ -99,9 +100,8 @@ impl Answer {
         }
         paths.extend(program.canonicalize());
         paths.extend(venv.map(Path::to_path_buf));
-        if let (Some(folder), Some(library)) = (&self.libdir, &self.library) {
-            paths.push(folder.join(library));
-        }
+        // The shared library, if it has one: where the loader really found it.
+        paths.extend(self.libraries.iter().cloned());
         paths.retain(|path| path.exists());
         paths
     }

@@ -4,21 +4,21 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use belljar_jail::profile::Profile;
 use belljar_protocol::frame::{self, Decoder, FrameFault};
 use belljar_protocol::json::{self, JsonFault, MAX_DEPTH};
 use belljar_protocol::{FromJar, JobFrame, LimitName, Limits, Output, Walls};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant as Moment, interval, sleep_until, timeout};
+use tokio::time::{Instant as Moment, interval_at, sleep_until, timeout};
 
 use crate::EngineError;
 use crate::denials::Ledger;
 use crate::engine::{Chunk, Stream};
 use crate::error::While;
 use crate::jar::Jar;
-use crate::outside::Status;
+use crate::outside::{self, Status};
+use crate::scratch::Scratch;
 use crate::verdict::{End, Facts};
 
 /// What a frame may carry beside a result: names, a message, a traceback.
@@ -27,8 +27,8 @@ const FRAME_ROOM: u64 = 64 << 10;
 const CLOSING: Duration = Duration::from_millis(100);
 /// How long the kernel may take to end a killed jar.
 const REAP: Duration = Duration::from_secs(10);
-/// How often the directory of a jar in nested walls is measured.
-const MEASURE: Duration = Duration::from_millis(50);
+/// How often a jar's memory, and in nested walls its directory, is measured.
+const MEASURE: Duration = Duration::from_millis(20);
 
 /// Everything a run left behind, for the verdict.
 pub(crate) struct Record<'a> {
@@ -65,6 +65,8 @@ struct Watch<'a> {
     out: Capture,
     err: Capture,
     sink: Option<mpsc::Sender<Chunk>>,
+    /// What the sink had no room for yet. Nothing more is read until it has.
+    unsent: Option<Chunk>,
 }
 
 /// Runs one job in `jar` to its end.
@@ -72,11 +74,10 @@ pub(crate) async fn run<'a>(
     jar: Jar,
     job: &JobFrame,
     limits: &'a Limits,
-    profile: &'a Profile,
     sink: Option<mpsc::Sender<Chunk>>,
     cancel: oneshot::Receiver<()>,
 ) -> Result<Record<'a>, EngineError> {
-    let ledger = Ledger::new(profile, limits, jar.baseline);
+    let ledger = Ledger::new(jar.profile.clone(), limits, jar.baseline);
     let most = usize::try_from(limits.result_bytes + FRAME_ROOM).unwrap_or(usize::MAX);
     let mut watch = Watch {
         jar,
@@ -86,6 +87,7 @@ pub(crate) async fn run<'a>(
         out: Capture::default(),
         err: Capture::default(),
         sink,
+        unsent: None,
     };
     let body = serde_json::to_vec(job).map_err(io::Error::other).while_doing("write the job")?;
     let bytes = frame::encode(&body).map_err(io::Error::other).while_doing("frame the job")?;
@@ -113,10 +115,11 @@ impl<'a> Watch<'a> {
             sender
         };
         let mut sending = std::pin::pin!(sending);
-        let mut measure = interval(MEASURE);
+        let mut measure = interval_at(Moment::now() + MEASURE, MEASURE);
         let (mut out, mut err, mut said) = ([0; 16 << 10], [0; 16 << 10], [0; 16 << 10]);
         let mut cancellable = true;
         let mut unsent = true;
+        let mut deaf = false;
         let mut frames_closed: Option<Moment> = None;
         loop {
             let closing = frames_closed.unwrap_or(deadline).min(deadline);
@@ -136,32 +139,42 @@ impl<'a> Watch<'a> {
                         _ => frames_closed = Some(Moment::now() + CLOSING),
                     }
                 }
-                read = self.jar.stdout.read(&mut out), if !self.out.closed => {
+                read = self.jar.stdout.read(&mut out), if !self.out.closed && self.unsent.is_none() => {
                     let count = read.unwrap_or(0);
-                    if self.wrote(Stream::Stdout, &out[..count]).await {
+                    if self.wrote(Stream::Stdout, &out[..count]) {
                         return Ok(End::Limit(LimitName::OutputBytes));
                     }
                 }
-                read = self.jar.stderr.read(&mut err), if !self.err.closed => {
+                read = self.jar.stderr.read(&mut err), if !self.err.closed && self.unsent.is_none() => {
                     let count = read.unwrap_or(0);
-                    if self.wrote(Stream::Stderr, &err[..count]).await {
+                    if self.wrote(Stream::Stderr, &err[..count]) {
                         return Ok(End::Limit(LimitName::OutputBytes));
                     }
                 }
-                ready = self.jar.listener.readable() => {
+                room = room(self.sink.clone()), if self.unsent.is_some() => {
+                    // Without a permit nobody listens any more; the outcome still gets it.
+                    match (room, self.unsent.take()) {
+                        (Some(room), Some(chunk)) => drop(room.send(chunk)),
+                        _ => self.sink = None,
+                    }
+                }
+                ready = self.jar.listener.readable(), if !deaf => {
                     let mut ready = ready.while_doing("watch a jar's filter")?;
                     let listener = self.jar.listener.get_ref();
-                    if can_receive(listener) {
-                        self.ledger.serve(listener).while_doing("answer a jar's filter")?;
-                    } else {
-                        ready.clear_ready();
+                    match announced(listener) {
+                        Announced::Call => {
+                            self.ledger.serve(listener).while_doing("answer a jar's filter")?;
+                        }
+                        Announced::Nothing => ready.clear_ready(),
+                        // Nobody is left under the filter. This readiness would never go away.
+                        Announced::End => deaf = true,
                     }
                     if self.ledger.is_flooded() {
                         return Ok(End::Limit(LimitName::Denials));
                     }
                 }
-                _ = measure.tick(), if self.jar.scratch.is_some() => {
-                    if let Some(name) = self.scratch_over() {
+                _ = measure.tick() => {
+                    if let Some(name) = self.memory_over().or_else(|| self.scratch_over()) {
                         return Ok(End::Limit(name));
                     }
                 }
@@ -218,7 +231,7 @@ impl<'a> Watch<'a> {
     }
 
     /// Keeps what was written, up to the limit; true if it is crossed.
-    async fn wrote(&mut self, stream: Stream, piece: &[u8]) -> bool {
+    fn wrote(&mut self, stream: Stream, piece: &[u8]) -> bool {
         let before = self.out.bytes + self.err.bytes;
         let capture = match stream {
             Stream::Stdout => &mut self.out,
@@ -232,18 +245,24 @@ impl<'a> Watch<'a> {
         let kept = &piece[..piece.len().min(usize::try_from(room).unwrap_or(usize::MAX))];
         capture.kept.extend_from_slice(kept);
         capture.bytes += piece.len() as u64;
-        if let Some(sink) = &self.sink
-            && !kept.is_empty()
-            && sink.send(Chunk { stream, bytes: kept.to_vec() }).await.is_err()
-        {
-            // Nobody listens any more; the outcome still gets it.
-            self.sink = None;
+        if self.sink.is_some() && !kept.is_empty() {
+            self.unsent = Some(Chunk { stream, bytes: kept.to_vec() });
         }
         before + piece.len() as u64 > self.limits.output_bytes
     }
 
+    /// The kernel counts private memory when it is mapped, but there are ways to map it that it
+    /// does not count. What is really there is measured, with some room for its imprecision.
+    fn memory_over(&self) -> Option<LimitName> {
+        let held = outside::held_beyond(self.jar.pid, self.jar.baseline);
+        let room = self.limits.memory_bytes / 16 + (1 << 20);
+        (held > self.limits.memory_bytes + room).then_some(LimitName::MemoryBytes)
+    }
+
     fn scratch_over(&self) -> Option<LimitName> {
-        let (bytes, files) = self.jar.scratch.as_ref()?.usage();
+        let Some((bytes, files)) = self.jar.scratch.as_ref()?.usage() else {
+            return Some(LimitName::Files);
+        };
         if bytes > self.limits.file_bytes {
             return Some(LimitName::FileBytes);
         }
@@ -254,7 +273,7 @@ impl<'a> Watch<'a> {
     async fn finish(mut self, end: End, wall: Duration) -> Result<Record<'a>, EngineError> {
         let status = Status::of(self.jar.pid).ok();
         let space = rustix::fs::fstatfs(self.jar.directory.as_fd()).ok();
-        let over = self.scratch_over();
+        let used = self.jar.scratch.as_ref().and_then(Scratch::usage);
         self.jar.kill();
         let end = self.drain(end).await;
         let slow = EngineError::TooSlow { what: "ending a jar", seconds: REAP.as_secs() };
@@ -267,11 +286,11 @@ impl<'a> Watch<'a> {
             descriptor_slots: status.as_ref().and_then(|status| status.number("FDSize:")),
             space_full: match &space {
                 Some(space) if in_memory => space.f_bavail == 0,
-                _ => over == Some(LimitName::FileBytes),
+                _ => used.is_some_and(|(bytes, _)| bytes >= self.limits.file_bytes),
             },
             files_full: match &space {
                 Some(space) if in_memory => space.f_ffree == 0,
-                _ => over == Some(LimitName::Files),
+                _ => used.is_none_or(|(_, files)| files >= self.limits.files),
             },
             baseline: self.jar.baseline,
         };
@@ -297,8 +316,9 @@ impl<'a> Watch<'a> {
                     Stream::Stderr => &self.jar.stderr,
                 };
                 let Ok(count @ 1..) = read_now(pipe, &mut piece) else { break };
-                let crossed = self.wrote(stream, &piece[..count]).await;
-                if crossed {
+                self.hand_on().await;
+                if self.wrote(stream, &piece[..count]) {
+                    self.hand_on().await;
                     return match end {
                         End::Said(_) | End::Gone => End::Limit(LimitName::OutputBytes),
                         decided => decided,
@@ -306,8 +326,23 @@ impl<'a> Watch<'a> {
                 }
             }
         }
+        self.hand_on().await;
         end
     }
+
+    /// Hands on what waits. The jar is dead by now, so the receiver may take its time.
+    async fn hand_on(&mut self) {
+        if let (Some(sink), Some(chunk)) = (&self.sink, self.unsent.take())
+            && sink.send(chunk).await.is_err()
+        {
+            self.sink = None;
+        }
+    }
+}
+
+/// Room in the sink for one chunk; `None` if nobody listens any more.
+async fn room(sink: Option<mpsc::Sender<Chunk>>) -> Option<mpsc::OwnedPermit<Chunk>> {
+    sink?.reserve_owned().await.ok()
 }
 
 /// Reads what is there. The readiness that tokio remembers may be older than the bytes.
@@ -315,12 +350,24 @@ fn read_now(pipe: &pipe::Receiver, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(rustix::io::read(pipe.as_fd(), buffer)?)
 }
 
-/// Whether a notification waits. The kernel's `poll` is right where a remembered readiness is not.
-fn can_receive(listener: impl AsFd) -> bool {
+/// What a filter's listener has to say.
+enum Announced {
+    Call,
+    Nothing,
+    End,
+}
+
+/// Asks the kernel what waits: receiving would block if nothing did, and the readiness that tokio
+/// remembers may be old.
+fn announced(listener: impl AsFd) -> Announced {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let mut watched = [PollFd::new(&listener, PollFlags::IN)];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    poll(&mut watched, Some(&now)).is_ok() && watched[0].revents().contains(PollFlags::IN)
+    match poll(&mut watched, Some(&now)).map(|_| watched[0].revents()) {
+        Ok(events) if events.contains(PollFlags::IN) => Announced::Call,
+        Ok(events) if events.is_empty() => Announced::Nothing,
+        _ => Announced::End,
+    }
 }
 
 /// Checks a frame, and only then builds a message from it.

@@ -1,26 +1,33 @@
-//! Private directories of the host for jars in nested walls: made, measured, removed.
+//! Private directories of the host for jars in nested walls, and what any jar left in its own.
 //!
-//! The guest owns what lies in them, so nothing is ever looked up by a path through them: every
-//! step goes from a directory descriptor to one name in it, and no link is followed.
+//! The guest owns what lies there, so nothing is ever looked up by a path through it: every step
+//! goes from a directory descriptor to one name in it, and no link is followed.
 
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use belljar_jail::Identity;
+use belljar_jail::{Identity, open_directory, remove_tree};
 use belljar_protocol::Artifact;
-use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, Uid, chmodat, chownat, mkdirat, openat, statat,
-    unlinkat,
-};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Gid, Mode, Stat, Uid, chownat, mkdirat, statat};
 
 /// How deep a tree is followed.
 const MAX_DEPTH: usize = 64;
 /// How many artifacts are listed.
 const MAX_ARTIFACTS: usize = 1000;
 
-/// A directory that is removed with everything in it when this is dropped.
+/// A directory for the jar's user alone.
+pub(crate) fn make_private(path: &Path, identity: &Identity) -> io::Result<()> {
+    mkdirat(CWD, path, Mode::RWXU)?;
+    if identity.step_down {
+        let (uid, gid) = (Uid::from_raw(identity.outer_uid), Gid::from_raw(identity.outer_gid));
+        chownat(CWD, path, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)?;
+    }
+    Ok(())
+}
+
+/// A directory with `jar` and `tmp` in it that is removed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     path: PathBuf,
@@ -28,25 +35,12 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// Makes a directory below the host's temporary one, for the jar's user alone, with `jar` and
-    /// `tmp` in it.
-    pub fn make(name: &str, identity: &Identity) -> io::Result<Scratch> {
-        let path = std::env::temp_dir().canonicalize()?.join(format!("belljar-{name}"));
-        let owner = identity
-            .step_down
-            .then(|| (Uid::from_raw(identity.outer_uid), Gid::from_raw(identity.outer_gid)));
-        let make = |path: &Path| -> io::Result<()> {
-            mkdirat(CWD, path, Mode::RWXU)?;
-            if let Some((uid, gid)) = owner {
-                chownat(CWD, path, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)?;
-            }
-            Ok(())
-        };
-        make(&path)?;
-        let handle = open_directory(CWD, &path)?;
-        let scratch = Scratch { path, handle };
+    /// Makes one at `path`.
+    pub fn make(path: PathBuf, identity: &Identity) -> io::Result<Scratch> {
+        make_private(&path, identity)?;
+        let scratch = Scratch { handle: open_directory(CWD, &path)?, path };
         for name in ["jar", "tmp"] {
-            make(&scratch.path.join(name))?;
+            make_private(&scratch.path.join(name), identity)?;
         }
         Ok(scratch)
     }
@@ -55,100 +49,84 @@ impl Scratch {
         &self.path
     }
 
-    /// Bytes and entries in use.
-    pub fn usage(&self) -> (u64, u64) {
+    /// Bytes on the disk and entries. `None` if they cannot be counted, because the tree is too
+    /// deep: no honest program makes such a tree.
+    pub fn usage(&self) -> Option<(u64, u64)> {
         let mut used = (0_u64, 0_u64);
-        // What vanishes while we look is not in use.
-        walk(&self.handle, &mut Vec::new(), &mut |_, _, kind, bytes| {
+        let counted = walk(&self.handle, &mut Vec::new(), &mut |path, _, found| {
             used.1 += 1;
-            if kind == FileType::RegularFile {
-                used.0 += bytes;
+            if FileType::from_raw_mode(found.st_mode) == FileType::RegularFile {
+                used.0 += u64::try_from(found.st_blocks).unwrap_or(0) * 512;
             }
-            true
-        })
-        .ok();
-        (used.0, used.1.saturating_sub(2))
+            path.len() < MAX_DEPTH
+        });
+        // The two directories that we made are not the guest's.
+        counted.then_some((used.0, used.1.saturating_sub(2)))
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What cannot be removed stays; there is nobody to tell in a drop.
-        empty(&self.handle, 0).ok();
-        std::fs::remove_dir(&self.path).ok();
+        // What cannot be removed now goes when the helper ends, which removes all of it.
+        remove_tree(&self.path).ok();
     }
 }
 
-fn open_directory(at: impl AsFd, name: impl rustix::path::Arg) -> io::Result<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    Ok(openat(at, name, flags, Mode::empty())?)
-}
-
-fn names(folder: &OwnedFd) -> io::Result<Vec<CString>> {
+/// The names in a directory. What cannot be listed has none.
+fn names(folder: impl AsFd) -> Vec<CString> {
+    let Ok(entries) = rustix::io::dup(folder).and_then(Dir::new) else { return Vec::new() };
     let mut names = Vec::new();
-    for entry in Dir::read_from(folder)? {
-        let name = entry?.file_name().to_owned();
-        if name.as_bytes() != b"." && name.as_bytes() != b".." {
-            names.push(name);
+    for entry in entries.map_while(Result::ok) {
+        let name = entry.file_name();
+        if name.to_bytes() != b"." && name.to_bytes() != b".." {
+            names.push(name.to_owned());
         }
     }
-    Ok(names)
+    names
 }
 
-/// Removes everything in a directory. The guest may have taken rights away from its own
-/// directories; they are given back first.
-fn empty(folder: &OwnedFd, depth: usize) -> io::Result<()> {
-    for name in names(folder)? {
-        let kind =
-            FileType::from_raw_mode(statat(folder, &name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode);
-        if kind == FileType::Directory && depth < 4 * MAX_DEPTH {
-            chmodat(folder, &name, Mode::RWXU, AtFlags::empty())?;
-            empty(&open_directory(folder, &name)?, depth + 1)?;
-            unlinkat(folder, &name, AtFlags::REMOVEDIR)?;
-        } else {
-            unlinkat(folder, &name, AtFlags::empty())?;
-        }
-    }
-    Ok(())
-}
-
-/// Visits everything below `folder` that is not below a link. The visitor says whether to go on.
+/// Visits everything below `folder` that is not below a link. The visitor says whether to go on;
+/// the answer is whether it always did. What vanishes meanwhile is passed over.
 fn walk(
     folder: &OwnedFd,
     path: &mut Vec<CString>,
-    visit: &mut impl FnMut(&[CString], &CString, FileType, u64) -> bool,
-) -> io::Result<bool> {
-    for name in names(folder)? {
+    visit: &mut impl FnMut(&[CString], &CString, &Stat) -> bool,
+) -> bool {
+    // A listing leaves the descriptor at its end, and others share it.
+    if rustix::fs::seek(folder, rustix::fs::SeekFrom::Start(0)).is_err() {
+        return true;
+    }
+    for name in names(folder) {
         let Ok(found) = statat(folder, &name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
-        let kind = FileType::from_raw_mode(found.st_mode);
-        if !visit(path, &name, kind, found.st_size.max(0) as u64) {
-            return Ok(false);
+        if !visit(path, &name, &found) {
+            return false;
         }
-        if kind == FileType::Directory && path.len() < MAX_DEPTH {
-            let Ok(inner) = open_directory(folder, &name) else { continue };
+        if FileType::from_raw_mode(found.st_mode) == FileType::Directory {
+            let Ok(inner) = open_directory(folder, name.as_c_str()) else { continue };
             path.push(name);
-            let go_on = walk(&inner, path, visit)?;
+            let go_on = walk(&inner, path, visit);
             path.pop();
             if !go_on {
-                return Ok(false);
+                return false;
             }
         }
     }
-    Ok(true)
+    true
 }
 
 /// The plain files that a run left, by name. Links, pipes and devices are not artifacts, and
-/// neither is a name that is not text.
-pub(crate) fn artifacts(folder: &OwnedFd) -> io::Result<Vec<Artifact>> {
-    let folder = open_directory(folder, ".")?;
+/// neither is a name that is not text, or a file that the code hid.
+pub(crate) fn artifacts(folder: &OwnedFd) -> Vec<Artifact> {
     let mut list = Vec::new();
-    walk(&folder, &mut Vec::new(), &mut |path, name, kind, bytes| {
+    walk(folder, &mut Vec::new(), &mut |path, name, found| {
         let parts = path.iter().chain([name]).map(|part| part.to_str());
-        if let (FileType::RegularFile, Ok(parts)) = (kind, parts.collect::<Result<Vec<_>, _>>()) {
+        let plain = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
+        if let (true, Ok(parts)) = (plain, parts.collect::<Result<Vec<_>, _>>()) {
+            let bytes = u64::try_from(found.st_size).unwrap_or(0);
             list.push(Artifact { path: parts.join("/"), bytes });
         }
-        list.len() < MAX_ARTIFACTS
-    })?;
+        list.len() < MAX_ARTIFACTS && path.len() < MAX_DEPTH
+    });
     list.sort_by(|a, b| a.path.cmp(&b.path));
-    Ok(list)
+    list
 }

@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use belljar_jail::profile::Profile;
 use belljar_jail::{JarPlan, JarWalls, ZygotePlan, receive, send};
 use belljar_protocol::{FromZygote, SetupFault, ToZygote, WIRE_VERSION, Walls};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
@@ -23,7 +25,7 @@ use tokio::time::timeout;
 use crate::EngineError;
 use crate::error::While;
 use crate::outside::{self, Status};
-use crate::planning::{Baseline, Setting};
+use crate::planning::{self, Baseline, Setting};
 use crate::watched::watched;
 
 /// How long an interpreter may take to start and import what it was told to.
@@ -74,13 +76,24 @@ pub(crate) struct Zygote {
     pub python: String,
     /// What it held when it became ready.
     pub baseline: Baseline,
+    /// The profile that its jars are sealed with.
+    pub profile: Arc<Profile>,
+    /// Where its jars write on the host, in nested walls. The helper removes it at the end.
+    pub folder: Option<PathBuf>,
+    /// The temporary directory inside full walls.
+    pub temporary: PathBuf,
 }
 
 impl Zygote {
     /// Starts a helper, which becomes a zygote, and waits until it is ready.
     pub async fn start(setting: Setting<'_>, walls: Walls) -> Result<Zygote, EngineError> {
         let jar_walls = setting.walls(walls)?;
-        let plan = setting.zygote(walls);
+        let profile = Arc::new(planning::profile(walls)?);
+        let folder = match walls {
+            Walls::Full => None,
+            Walls::Nested => Some(setting.folder().while_doing("make a private directory")?),
+        };
+        let plan = setting.zygote(walls, folder.clone());
         let (ours, theirs) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
                 .while_doing("make a socket pair")?;
@@ -115,7 +128,7 @@ impl Zygote {
         let pid = outside::pid_of(&pidfd).while_doing("find the zygote")?;
         let status = Status::of(pid).while_doing("look at the zygote")?;
         expect("threads of the zygote", status.first("Threads:"), "1")?;
-        let baseline = outside::memory(pid).while_doing("measure the zygote")?;
+        let baseline = outside::baseline(pid).while_doing("measure the zygote")?;
         let waiting = Shared::default();
         let reader = tokio::spawn(read(control.clone(), waiting.clone()));
         Ok(Zygote {
@@ -127,6 +140,9 @@ impl Zygote {
             lifeline: Mutex::new(Some(lifeline)),
             python,
             baseline,
+            profile,
+            folder,
+            temporary: setting.temporary(),
         })
     }
 

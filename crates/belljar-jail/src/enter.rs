@@ -8,20 +8,22 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use belljar_protocol::{SetupFault, Walls};
 use belljar_sys::{fds, seccomp};
+use rustix::io::Errno;
 use rustix::process::{
-    DumpableBehavior, Signal, dumpable_behavior, getegid, geteuid, getpid, set_dumpable_behavior,
-    set_parent_process_death_signal, setsid,
+    DumpableBehavior, Signal, dumpable_behavior, getegid, geteuid, getpid,
+    parent_process_death_signal, set_dumpable_behavior, set_parent_process_death_signal, setsid,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::fault::{OrFault, expect};
+use crate::fault::{OrFault, expect, fault};
 use crate::files::{self, Writable};
 use crate::limits::{Resource, Rlimit};
 use crate::plan::{JarPlan, JarWalls, SECCOMP_FD, ZYGOTE_CONTROL_FD, ZygotePlan};
-use crate::{identity, landlock, limits, privileges, root};
+use crate::{control, identity, landlock, limits, privileges, root};
 
 /// Builds the walls of a zygote around this process and becomes its interpreter.
 pub(crate) fn enter(
@@ -29,8 +31,6 @@ pub(crate) fn enter(
     go: BorrowedFd<'_>,
     control: BorrowedFd<'_>,
 ) -> Result<Infallible, SetupFault> {
-    // First: from here on, nothing survives the helper.
-    set_parent_process_death_signal(Some(Signal::KILL)).or_fault("fork", "prctl", "PDEATHSIG")?;
     // The maps decide who we are; nothing can be created or switched before they stand.
     identity::wait_for_maps(go)?;
     if plan.walls == Walls::Full {
@@ -60,6 +60,8 @@ pub(crate) fn enter(
     // Before exec, so that no file can give anything back.
     privileges::forbid_gains()?;
     limits::apply(&[Rlimit { resource: Resource::Core, value: 0 }])?;
+    // After the last change of identity, which would undo it: nothing survives the helper.
+    die_with_parent()?;
     setsid().or_fault("session", "setsid", "")?;
     belljar_sys::default_signals().or_fault("session", "sigaction", "defaults")?;
     // Descriptors last: control at its fixed number, all others gone at exec.
@@ -100,32 +102,35 @@ pub struct SealReport {
     pub temporary: PathBuf,
 }
 
-/// A sealed process: what to tell the engine, and the descriptors that go with it.
-#[derive(Debug)]
-pub struct Sealed {
-    /// What the kernel showed.
-    pub report: SealReport,
-    /// Where refused calls are announced.
-    pub listener: OwnedFd,
-    /// The jar's working directory.
-    pub directory: OwnedFd,
-}
-
 /// Seals this process, a fresh fork of a zygote, into a jar.
 ///
-/// `ends` are what becomes descriptors 0 to 5; every other descriptor is closed. From the return
-/// on, only what the profile allows can be called.
-pub fn seal(
-    walls: &JarWalls,
-    plan: &JarPlan,
-    ends: [BorrowedFd<'_>; 6],
-) -> Result<Sealed, SetupFault> {
-    // Nothing survives the zygote. In full walls the pid namespace sees to that as well.
-    set_parent_process_death_signal(Some(Signal::KILL)).or_fault("fork", "prctl", "PDEATHSIG")?;
-    setsid().or_fault("session", "setsid", "")?;
+/// `ends` are what becomes descriptors 0 to 5; every other descriptor is closed. Through the last
+/// of them the engine is told how it went, with the jar's listener and directory; its closing says
+/// that the jar is sealed. From the return on, only what the profile allows can be called.
+pub fn seal(walls: &JarWalls, plan: &JarPlan, ends: [BorrowedFd<'_>; 6]) -> Result<(), SetupFault> {
     // Descriptors first: nothing of the zygote's stays open, and what is opened from here on is
     // the jar's own.
     place(ends)?;
+    let word = fds::inherited(SECCOMP_FD).or_fault("descriptors", "fcntl", "last word")?;
+    match confine(walls, plan) {
+        // Under the filter already: it allows this, and the next, as long as the jar seals itself.
+        Ok((report, listener, directory)) => {
+            tell(&word, Ok(report), &[listener.as_fd(), directory.as_fd()])?;
+            // Last of all: what sealing itself needed is taken back.
+            seccomp::load(&walls.closing).or_fault("seccomp", "seccomp", "closing")
+        }
+        Err(fault) => {
+            tell(&word, Err(fault.clone()), &[])?;
+            Err(fault)
+        }
+    }
+}
+
+/// Every layer of a jar, in order, up to the system-call filter.
+fn confine(walls: &JarWalls, plan: &JarPlan) -> Result<(SealReport, OwnedFd, OwnedFd), SetupFault> {
+    // Nothing survives the zygote. In full walls the pid namespace sees to that as well.
+    die_with_parent()?;
+    setsid().or_fault("session", "setsid", "")?;
     // Needs CAP_SYS_ADMIN; after this there is no mount left to make.
     let writable = files::prepare(&plan.directory)?;
     // Before capabilities go: lowering needs none, and nothing can raise a limit afterwards.
@@ -142,13 +147,37 @@ pub fn seal(
     landlock::restrict(&walls.landlock, &[&writable.jar, &writable.tmp])?;
     // Everything is read back while reading is still allowed.
     let report = read_back(walls, &writable)?;
-    // Last: the filter.
+    // The filter: from here on almost nothing is.
     let listener = seccomp::load_with_listener(&walls.program).or_fault(
         "seccomp",
         "seccomp",
         &walls.profile,
     )?;
-    Ok(Sealed { report, listener, directory: writable.descriptor })
+    Ok((report, listener, writable.descriptor))
+}
+
+/// Says the last word. The kernel bounds how many descriptors one user may have on the way, and
+/// other jars may be sealing themselves: it is tried again for a while.
+fn tell(
+    word: &OwnedFd,
+    said: Result<SealReport, SetupFault>,
+    descriptors: &[BorrowedFd<'_>],
+) -> Result<(), SetupFault> {
+    for _ in 0..5_000 {
+        match control::send(word, &said, descriptors) {
+            Err(error) if error.raw_os_error() == Some(Errno::TOOMANYREFS.raw_os_error()) => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            other => return other.or_fault("seal", "sendmsg", "last word"),
+        }
+    }
+    Err(fault("seal", "sendmsg", "last word", "too many descriptors on the way"))
+}
+
+fn die_with_parent() -> Result<(), SetupFault> {
+    let signal = Some(Signal::KILL);
+    set_parent_process_death_signal(signal).or_fault("fork", "prctl", "PR_SET_PDEATHSIG")?;
+    expect("fork", "PR_GET_PDEATHSIG", parent_process_death_signal().ok(), Some(signal))
 }
 
 /// Puts the ends at their fixed numbers and closes all else.

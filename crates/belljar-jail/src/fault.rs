@@ -84,7 +84,7 @@ pub fn hint(fault: &SetupFault) -> &'static str {
              and mounting must be allowed inside user namespaces (`belljar doctor`)"
         }
         "landlock" => {
-            "the kernel must offer Landlock (5.13 or later, `landlock` in the boot option `lsm=`); \
+            "the kernel must offer Landlock version 3 (Linux 6.2 or later, `landlock` in the boot option `lsm=`); \
              `belljar doctor` shows what it offers"
         }
         "seccomp" => {

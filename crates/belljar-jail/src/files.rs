@@ -27,9 +27,9 @@ pub(crate) struct Writable {
 /// Makes the jar's directories and goes to the first of them.
 pub(crate) fn prepare(directory: &JarDirectory) -> Result<Writable, SetupFault> {
     let (jar, tmp) = match directory {
-        JarDirectory::Memory { bytes, inodes } => {
-            in_memory(*bytes, *inodes)?;
-            (PathBuf::from("/jar"), PathBuf::from("/tmp"))
+        JarDirectory::Memory { bytes, inodes, temporary } => {
+            in_memory(*bytes, *inodes, temporary)?;
+            (PathBuf::from("/jar"), temporary.clone())
         }
         JarDirectory::Host { path } => (path.join("jar"), path.join("tmp")),
     };
@@ -43,7 +43,7 @@ pub(crate) fn prepare(directory: &JarDirectory) -> Result<Writable, SetupFault> 
 }
 
 /// One file system of bounded size for both directories, so that the bounds hold for their sum.
-fn in_memory(bytes: u64, inodes: u64) -> Result<(), SetupFault> {
+fn in_memory(bytes: u64, inodes: u64, temporary: &Path) -> Result<(), SetupFault> {
     // The file system's root and the two directories take three; the guest gets all it was given.
     let (size, inodes) = (bytes.to_string(), (inodes + 3).to_string());
     let options = [("size", size.as_str()), ("nr_inodes", inodes.as_str()), ("mode", "0700")];
@@ -54,11 +54,11 @@ fn in_memory(bytes: u64, inodes: u64) -> Result<(), SetupFault> {
     for name in ["jar", "tmp"] {
         mkdirat(&tree, name, Mode::RWXU).or_fault(LAYER, "mkdir", name)?;
     }
-    // Older kernels clone only what is attached, so the whole stands at /tmp for a moment, below
-    // the piece that covers it.
-    root::attach(LAYER, tree, CWD, Path::new("/tmp"))?;
-    for (source, target) in [("/tmp/jar", "/jar"), ("/tmp/tmp", "/tmp")] {
-        root::attach(LAYER, root::piece(LAYER, Path::new(source))?, CWD, Path::new(target))?;
+    // Older kernels clone only what is attached, so the whole stands at the temporary directory
+    // for a moment, below the piece that covers it.
+    root::attach(LAYER, tree, CWD, temporary)?;
+    for (name, target) in [("jar", Path::new("/jar")), ("tmp", temporary)] {
+        root::attach(LAYER, root::piece(LAYER, &temporary.join(name))?, CWD, target)?;
     }
     Ok(())
 }

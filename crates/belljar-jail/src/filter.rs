@@ -5,6 +5,7 @@
 //! why it is assembled here; `docs/decisions/0003-own-filter-compiler.md` has the comparison.
 
 use belljar_sys::seccomp::Instruction;
+use rustix::io::Errno;
 
 use crate::profile::{How, Profile, Rule, Test, Verdict};
 
@@ -47,6 +48,20 @@ pub fn compile(profile: &Profile) -> Vec<Instruction> {
         op(RETURN, RETURN_KILL),
     ];
     program.extend(search(&ranges(profile)));
+    program
+}
+
+/// Compiles the second filter, which takes back what sealing needed: those calls fail with `EPERM`
+/// and all others are left to the first filter. The stricter answer of the two counts.
+pub fn compile_closing(profile: &Profile) -> Vec<Instruction> {
+    let denied = op(RETURN, RETURN_ERRNO | Errno::PERM.raw_os_error() as u32);
+    let mut program = vec![op(LOAD, OFFSET_NUMBER)];
+    for (number, rules) in &profile.calls {
+        if rules.iter().any(|rule| rule.verdict == Verdict::Sealing) {
+            program.extend([branch(IF_EQUAL, *number, 0, 1), denied]);
+        }
+    }
+    program.push(op(RETURN, RETURN_ALLOW));
     program
 }
 
@@ -149,7 +164,7 @@ fn condition(test: &Test, rest: usize) -> Vec<Instruction> {
 
 fn action(verdict: &Verdict) -> u32 {
     match verdict {
-        Verdict::Allow => RETURN_ALLOW,
+        Verdict::Allow | Verdict::Sealing => RETURN_ALLOW,
         Verdict::Answer(errno) => RETURN_ERRNO | (*errno as u32 & 0xffff),
         Verdict::Refuse(_) | Verdict::Grant(_) => RETURN_NOTIFY,
         Verdict::Kill => RETURN_KILL,
@@ -159,6 +174,7 @@ fn action(verdict: &Verdict) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use belljar_protocol::Walls;
     use proptest::prelude::*;
 
     /// The kernel's view of a call, and an interpreter that follows the program on it.
@@ -200,7 +216,7 @@ mod tests {
 
     #[test]
     fn a_foreign_entry_dies_whatever_it_asks() {
-        let program = compile(&Profile::process().unwrap());
+        let program = compile(&Profile::process(Walls::Full).unwrap());
         for number in 0..600 {
             assert_eq!(run(&program, 0x4000_0003, number, &[0; 6]), RETURN_KILL);
             assert_eq!(run(&program, AUDIT_ARCH_X86_64, number | X32_BIT, &[0; 6]), RETURN_KILL);
@@ -209,8 +225,22 @@ mod tests {
     }
 
     #[test]
+    fn the_closing_filter_takes_back_what_sealing_needed_and_no_more() {
+        let profile = Profile::process(Walls::Full).unwrap();
+        let program = compile_closing(&profile);
+        for number in 0..600 {
+            let name = belljar_sys::name_of(number).unwrap_or_default();
+            let expected = match name {
+                "sendmsg" | "seccomp" => RETURN_ERRNO | 1,
+                _ => RETURN_ALLOW,
+            };
+            assert_eq!(run(&program, AUDIT_ARCH_X86_64, number, &[5, 0, 0, 0, 0, 0]), expected);
+        }
+    }
+
+    #[test]
     fn the_program_is_short_and_shallow() {
-        let program = compile(&Profile::process().unwrap());
+        let program = compile(&Profile::process(Walls::Full).unwrap());
         assert!(program.len() < 600, "{} instructions", program.len());
     }
 
@@ -232,15 +262,18 @@ mod tests {
         #[test]
         fn program_and_profile_agree(number in 0u32..600, args in prop::array::uniform6(interesting())) {
             thread_local! {
-                static BOTH: (Profile, Vec<Instruction>) = {
-                    let profile = Profile::process().unwrap();
-                    let program = compile(&profile);
-                    (profile, program)
-                };
+                static BOTH: [(Profile, Vec<Instruction>); 2] =
+                    [Walls::Full, Walls::Nested].map(|walls| {
+                        let profile = Profile::process(walls).unwrap();
+                        let program = compile(&profile);
+                        (profile, program)
+                    });
             }
-            BOTH.with(|(profile, program)| {
-                let expected = action(&profile.judge(number, &args));
-                prop_assert_eq!(run(program, AUDIT_ARCH_X86_64, number, &args), expected);
+            BOTH.with(|both| {
+                for (profile, program) in both {
+                    let expected = action(&profile.judge(number, &args));
+                    prop_assert_eq!(run(program, AUDIT_ARCH_X86_64, number, &args), expected);
+                }
                 Ok(())
             })?;
         }

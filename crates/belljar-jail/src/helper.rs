@@ -16,6 +16,7 @@ use rustix::process::{Signal, pidfd_send_signal};
 
 use crate::fault::{OrFault, fault};
 use crate::plan::ZygotePlan;
+use crate::removal::remove_tree;
 use crate::{control, enter, identity};
 
 /// Runs the helper to its end.
@@ -72,7 +73,12 @@ fn run(control: &OwnedFd, lifeline: OwnedFd) -> Result<(), SetupFault> {
             control::send(control, &FromZygote::Started {}, &[pidfd.as_fd()])
                 .or_fault("helper", "sendmsg", "started")?;
             rustix::io::write(&go_write, &[1]).or_fault("helper", "write", "go")?;
-            watch(&pidfd, &lifeline)
+            watch(&pidfd, &lifeline)?;
+            // Every jar died with the zygote, so nobody writes there any more.
+            match &plan.remove_at_end {
+                Some(path) => remove_tree(path).or_fault("helper", "remove", path.display()),
+                None => Ok(()),
+            }
         }
     }
 }

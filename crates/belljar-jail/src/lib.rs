@@ -23,10 +23,11 @@ mod limits;
 mod plan;
 mod privileges;
 pub mod profile;
+mod removal;
 mod root;
 
 pub use control::{MAX_MESSAGE, receive, send};
-pub use enter::{SealReport, Sealed, seal};
+pub use enter::{SealReport, seal};
 pub use fault::hint;
 pub use helper::helper;
 pub use landlock::kernel_abi as landlock_kernel_abi;
@@ -35,3 +36,4 @@ pub use plan::{
     Identity, JAR_FDS, JarDirectory, JarPlan, JarWalls, LandlockPlan, Link, Mount, MountKind,
     SECCOMP_FD, ZYGOTE_CONTROL_FD, ZygotePlan,
 };
+pub use removal::{open_directory, remove_tree};

@@ -14,7 +14,7 @@ pub const ZYGOTE_CONTROL_FD: RawFd = 3;
 /// What a jar holds: standard streams, the pipe its job comes through, the pipe its frames go to.
 pub const JAR_FDS: [RawFd; 5] = [0, 1, 2, 3, 4];
 /// Where a jar holds the socket for its last word while it seals itself; closed before any guest
-/// code runs. The profile allows `sendmsg` on this number alone.
+/// code runs.
 pub const SECCOMP_FD: RawFd = 5;
 
 /// Who a zygote and its jars are.
@@ -79,6 +79,12 @@ pub struct ZygotePlan {
     pub mounts: Vec<Mount>,
     /// Links of the private root.
     pub links: Vec<Link>,
+    /// Where the zygote may write while it imports, in memory (full walls). Jars cover it with
+    /// their own.
+    pub temporary: Option<PathBuf>,
+    /// A directory of the host that the helper removes with everything in it at the end (nested
+    /// walls: what jars wrote).
+    pub remove_at_end: Option<PathBuf>,
     /// The interpreter, as it is called inside.
     pub program: PathBuf,
     /// Its arguments.
@@ -91,8 +97,11 @@ pub struct ZygotePlan {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JarDirectory {
-    /// A file system in memory that is the jar's own, seen as `/jar` and `/tmp`.
+    /// A file system in memory that is the jar's own, seen as `/jar` and as its temporary
+    /// directory.
     Memory {
+        /// The temporary directory: `/tmp`, unless something readable lies below that.
+        temporary: PathBuf,
         /// Its size.
         bytes: u64,
         /// How many files and directories it can hold.
@@ -130,6 +139,9 @@ pub struct JarWalls {
     /// The profile, compiled.
     #[serde(with = "program")]
     pub program: Vec<Instruction>,
+    /// The second filter, which takes back what sealing itself needed.
+    #[serde(with = "program")]
+    pub closing: Vec<Instruction>,
 }
 
 /// What is particular to one jar.

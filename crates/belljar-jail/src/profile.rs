@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use belljar_protocol::Walls;
 use belljar_sys::{name_of, number_of};
 use serde::Deserialize;
 
@@ -19,6 +20,8 @@ pub enum Verdict {
     Refuse(i32),
     /// The engine is told and lets it pass while it holds a grant.
     Grant(Grant),
+    /// The kernel carries it out while the jar seals itself. After that it fails with `EPERM`.
+    Sealing,
     /// The process dies.
     Kill,
 }
@@ -94,14 +97,14 @@ impl std::fmt::Display for ProfileFault {
 impl std::error::Error for ProfileFault {}
 
 impl Profile {
-    /// The profile of the process tier.
-    pub fn process() -> Result<Profile, ProfileFault> {
-        Profile::parse(PROCESS)
+    /// The profile of the process tier behind these walls.
+    pub fn process(walls: Walls) -> Result<Profile, ProfileFault> {
+        Profile::parse(PROCESS, walls)
     }
 
     /// Reads a profile. Unknown names, unknown fields, a rule that can never be reached and a
     /// missing reason are all faults.
-    pub fn parse(text: &str) -> Result<Profile, ProfileFault> {
+    pub fn parse(text: &str, walls: Walls) -> Result<Profile, ProfileFault> {
         let file: File = toml::from_str(text).map_err(|error| ProfileFault(error.to_string()))?;
         let mut calls: BTreeMap<u32, Vec<Rule>> = BTreeMap::new();
         let mut add = |name: &str, why: &str, rule: Rule| {
@@ -120,8 +123,17 @@ impl Profile {
         for case in &file.case {
             add(&case.call, &case.why, case.rule()?)?;
         }
+        if let Some(name) = file.nested.keys().find(|name| !file.allow.contains_key(*name)) {
+            return Err(ProfileFault(format!(
+                "{name} is not allowed anywhere, so not nested only"
+            )));
+        }
         for (name, why) in &file.allow {
-            add(name, why, Rule { tests: vec![], verdict: Verdict::Allow, hint: None })?;
+            let verdict = match file.nested.get(name) {
+                Some(answer) if walls == Walls::Nested => Verdict::Answer(errno(&answer.errno)?),
+                _ => Verdict::Allow,
+            };
+            add(name, why, Rule { tests: vec![], verdict, hint: None })?;
         }
         for (name, answer) in &file.answer {
             let verdict = Verdict::Answer(errno(&answer.errno)?);
@@ -177,6 +189,7 @@ struct File {
     allow: BTreeMap<String, String>,
     answer: BTreeMap<String, Silent>,
     refuse: BTreeMap<String, Group>,
+    nested: BTreeMap<String, Silent>,
     case: Vec<Case>,
 }
 
@@ -213,6 +226,7 @@ enum Then {
     Allow,
     Answer,
     Refuse,
+    Sealing,
     Thread,
     Process,
     Memory,
@@ -238,11 +252,12 @@ impl Case {
             Then::Allow => Verdict::Allow,
             Then::Answer => Verdict::Answer(errno()?),
             Then::Refuse => Verdict::Refuse(errno()?),
+            Then::Sealing => Verdict::Sealing,
             Then::Thread => Verdict::Grant(Grant::Thread),
             Then::Process => Verdict::Grant(Grant::Process),
             Then::Memory => Verdict::Grant(Grant::Memory),
         };
-        if !matches!(self.then, Then::Allow | Then::Answer) && self.hint.is_none() {
+        if !matches!(self.then, Then::Allow | Then::Answer | Then::Sealing) && self.hint.is_none() {
             return Err(fault("what the engine refuses needs a hint"));
         }
         let tests = self.when.iter().map(|when| when.test().ok_or_else(|| fault("unclear test")));
@@ -266,6 +281,9 @@ impl When {
 
 fn errno(name: &str) -> Result<i32, ProfileFault> {
     use rustix::io::Errno;
+    if name == "OK" {
+        return Ok(0);
+    }
     let errno = match name {
         "EPERM" => Errno::PERM,
         "ENOSYS" => Errno::NOSYS,
@@ -287,12 +305,12 @@ mod tests {
     fn judge(name: &str, args: &[u64]) -> Verdict {
         let mut all = [0; 6];
         all[..args.len()].copy_from_slice(args);
-        Profile::process().unwrap().judge(number_of(name).unwrap(), &all)
+        Profile::process(Walls::Full).unwrap().judge(number_of(name).unwrap(), &all)
     }
 
     #[test]
     fn at_most_eighty_calls_are_allowed() {
-        let allowed = Profile::process().unwrap().allowed().len();
+        let allowed = Profile::process(Walls::Full).unwrap().allowed().len();
         assert!(allowed <= 80, "{allowed} calls are allowed");
     }
 
@@ -318,8 +336,8 @@ mod tests {
 
     #[test]
     fn bad_profiles_are_refused() {
-        let base = "name='x'\ncase=[]\n[answer]\n[refuse]\n[allow]\n";
-        assert!(Profile::parse(base).is_ok());
+        let base = "name='x'\ncase=[]\n[answer]\n[nested]\n[refuse]\n[allow]\n";
+        assert!(Profile::parse(base, Walls::Full).is_ok());
         for (text, words) in [
             (format!("{base}nosuchcall='r'"), "unknown system call"),
             (format!("{base}read=''"), "no reason"),
@@ -331,7 +349,7 @@ mod tests {
                 "never be reached",
             ),
         ] {
-            let fault = Profile::parse(&text).unwrap_err().to_string();
+            let fault = Profile::parse(&text, Walls::Full).unwrap_err().to_string();
             assert!(fault.contains(words), "{fault}");
         }
     }

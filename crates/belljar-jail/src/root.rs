@@ -87,8 +87,9 @@ pub(crate) fn assemble(plan: &ZygotePlan, trees: Vec<OwnedFd>) -> Result<(), Set
     let options = [("size", "1m"), ("nr_inodes", "1024"), ("mode", "0755")];
     let root = memory(LAYER, &options, attributes)?;
     attach(LAYER, &root, CWD, Path::new(STAGE))?;
-    for directory in ["jar", "tmp"] {
-        make_directories(&root, Path::new(directory))?;
+    make_directories(&root, Path::new("jar"))?;
+    if let Some(temporary) = &plan.temporary {
+        make_directories(&root, &inside(temporary)?)?;
     }
     for (mount, tree) in plan.mounts.iter().zip(trees) {
         let target = inside(&mount.target)?;
@@ -115,6 +116,11 @@ pub(crate) fn assemble(plan: &ZygotePlan, trees: Vec<OwnedFd>) -> Result<(), Set
     let top = top.or_fault(LAYER, "open", "/")?;
     let flags = MountFlags { read_only: true, no_suid: true, no_dev: false, no_exec: false };
     mount_setattr(&top, flags).or_fault(LAYER, "mount_setattr", "/")?;
+    if let Some(temporary) = &plan.temporary {
+        let options = [("size", "16m"), ("nr_inodes", "4096"), ("mode", "0700")];
+        let tree = memory(LAYER, &options, attributes | MountAttrFlags::MOUNT_ATTR_NOEXEC)?;
+        attach(LAYER, tree, CWD, temporary)?;
+    }
     check()
 }
 

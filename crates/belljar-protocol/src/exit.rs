@@ -37,7 +37,7 @@ impl ExitCode {
         (ExitCode::Rejected, "the language guard refused the code before anything started"),
         (ExitCode::Crash, "the process died, or left without an answer"),
         (ExitCode::Cancelled, "the run was cancelled"),
-        (ExitCode::Engine, "belljar itself failed: nothing ran"),
+        (ExitCode::Engine, "belljar itself failed; there is no outcome"),
     ];
 
     /// The code for an outcome.

@@ -100,8 +100,8 @@ pub struct JobFrame {
     /// What the code sees as `context`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Box<RawValue>>,
-    /// The longest result, in bytes of JSON.
-    pub result_bytes: u64,
+    /// The jar's temporary directory.
+    pub temporary: String,
     /// How many threads numerical libraries may start for themselves.
     pub library_threads: u64,
 }
@@ -110,10 +110,6 @@ pub struct JobFrame {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResultFault {
-    /// Longer than the policy allows.
-    TooLarge,
-    /// Nested too deep, or containing itself.
-    TooDeep,
     /// A type JSON does not have.
     NotJson,
     /// A float that is not a number or not finite.

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use belljar_jail::{
-    JarPlan, JarWalls, SECCOMP_FD, SealReport, ZYGOTE_CONTROL_FD, receive, seal, send,
-};
+use belljar_jail::{JarPlan, JarWalls, SECCOMP_FD, ZYGOTE_CONTROL_FD, receive, seal, send};
 use belljar_protocol::{FromZygote, SetupFault, ToZygote, WIRE_VERSION, Walls};
 use belljar_sys::cpython::ForkHooks;
 use belljar_sys::{Forked, Namespaces, clone3, exit_now, fds, reap};
@@ -74,11 +72,11 @@ impl Zygote {
         set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
         let control = fds::inherited(ZYGOTE_CONTROL_FD)?;
         let null = openat(CWD, "/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+        let null = rustix::io::fcntl_dupfd_cloexec(null, SECCOMP_FD + 1)?;
         // Keeps the fixed numbers of a jar taken, so that no pipe is ever made on one of them.
         for number in ZYGOTE_CONTROL_FD + 1..=SECCOMP_FD {
             fds::place(&null, number)?;
         }
-        let null = rustix::io::fcntl_dupfd_cloexec(null, SECCOMP_FD + 1)?;
         let ready = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&ready, &control, epoll::EventData::new_u64(CONTROL), epoll::EventFlags::IN)?;
         let Some((Request::Prepare(walls), _)) = receive(&control)? else {
@@ -160,22 +158,11 @@ impl Zygote {
         Ok((forked, Pipes { engine, jar }))
     }
 
-    /// Seals this fork and tells the engine, or tells it why not and ends.
+    /// Seals this fork, which tells the engine so, or why not. Then it ends.
     fn become_jar(&self, plan: &JarPlan, pipes: &Pipes) {
         let [stdout, stderr, job, frames, word] = pipes.jar.each_ref().map(AsFd::as_fd);
         let ends = [self.null.as_fd(), stdout, stderr, job, frames, word];
-        let sealed = seal(&self.walls, plan, ends);
-        let told = fds::inherited(SECCOMP_FD).and_then(|word| match sealed {
-            Ok(sealed) => {
-                let report: Result<SealReport, SetupFault> = Ok(sealed.report);
-                send(word, &report, &[sealed.listener.as_fd(), sealed.directory.as_fd()])
-            }
-            Err(fault) => {
-                send(word, &Result::<SealReport, _>::Err(fault), &[])?;
-                Err(io::ErrorKind::Other.into())
-            }
-        });
-        if told.is_err() {
+        if seal(&self.walls, plan, ends).is_err() {
             exit_now(1);
         }
     }
@@ -183,6 +170,8 @@ impl Zygote {
     fn reap(&mut self, jar: u64) -> io::Result<()> {
         let Some(pidfd) = self.jars.get(&jar) else { return Ok(()) };
         let Some(ended) = reap(pidfd)? else { return Ok(()) };
+        // Explicitly: the engine holds the same description, so closing ours would not do it.
+        epoll::delete(&self.ready, pidfd)?;
         self.jars.remove(&jar);
         let ended = FromZygote::Ended {
             jar,

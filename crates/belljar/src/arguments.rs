@@ -67,7 +67,7 @@ pub struct Explain {
 /// What `run` and `explain` have in common: the policy and the interpreter.
 #[derive(Args)]
 pub struct Choice {
-    /// A policy file: .toml or .json
+    /// A policy file: .toml, .yaml or .json
     #[arg(long, value_name = "FILE", conflicts_with = "preset")]
     pub policy: Option<PathBuf>,
     /// A named policy

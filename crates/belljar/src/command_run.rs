@@ -38,7 +38,8 @@ async fn attempt(arguments: &Run) -> Result<std::process::ExitCode, Failure> {
         (None, None)
     } else {
         let (sender, receiver) = mpsc::channel(16);
-        (Some(sender), Some(tokio::spawn(print_chunks(receiver))))
+        // A thread of its own: a slow terminal must not hold up the deadline.
+        (Some(sender), Some(tokio::task::spawn_blocking(|| print_chunks(receiver))))
     };
     let ran = engine.run_with(job, RunOptions { chunks, cancel: Some(cancel) }).await;
     if let Some(printer) = printer {
@@ -102,8 +103,8 @@ fn input(text: &str) -> Result<Box<RawValue>, Failure> {
 }
 
 /// Prints output as it comes.
-async fn print_chunks(mut chunks: mpsc::Receiver<Chunk>) -> std::io::Result<()> {
-    while let Some(chunk) = chunks.recv().await {
+fn print_chunks(mut chunks: mpsc::Receiver<Chunk>) -> std::io::Result<()> {
+    while let Some(chunk) = chunks.blocking_recv() {
         match chunk.stream {
             Stream::Stdout => write_guest(std::io::stdout(), &chunk.bytes)?,
             Stream::Stderr => write_guest(std::io::stderr(), &chunk.bytes)?,

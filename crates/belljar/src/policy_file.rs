@@ -17,7 +17,10 @@ pub fn read(file: &Path) -> Result<Policy, Failure> {
     let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
     match file.extension().and_then(|ending| ending.to_str()) {
         Some("toml") => toml::from_str(&text).map_err(|error| wrong(error.to_string())),
+        Some("yaml" | "yml") => {
+            serde_saphyr::from_str(&text).map_err(|error| wrong(error.to_string()))
+        }
         Some("json") => serde_json::from_str(&text).map_err(|error| wrong(error.to_string())),
-        _ => Err(wrong("its name must end in .toml or .json".into())),
+        _ => Err(wrong("its name must end in .toml, .yaml or .json".into())),
     }
 }

@@ -1,0 +1,20 @@
+//! The suite: claims about belljar, shown on a real kernel with a real CPython.
+//!
+//! The environment chooses the setting: `BELLJAR_TEST_WALLS` (`full` or `nested`),
+//! `BELLJAR_TEST_PYTHON` (an interpreter, default `python3`), `BELLJAR_TEST_VENV` (a venv with
+//! numpy, pandas and matplotlib), `BELLJAR_TEST_PYTHONS` (more interpreters, separated by colons),
+//! `BELLJAR_TEST_PROGRAM` (a `belljar` other than the one just built).
+//! A test that needs something missing says so in its output, with the word `SKIPPED`.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail by panicking")]
+
+mod command;
+mod confidentiality;
+mod denials;
+mod fail_closed;
+mod frames;
+mod lifecycle;
+mod limits;
+mod pythons;
+mod real_work;
+mod runs;
+mod support;

@@ -1,0 +1,17 @@
+//! Policies as a request carries them: read or refused, never a panic, and what is valid stays so
+//! under a ceiling.
+#![no_main]
+
+use belljar_protocol::{Policy, Preset};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| {
+    if let Ok(policy) = serde_json::from_slice::<Policy>(data)
+        && policy.validate().is_ok()
+    {
+        let ceiling = Policy::preset(Preset::Low).limits;
+        let limits = policy.limits.clamped(&ceiling);
+        assert!(limits.wall_ms <= ceiling.wall_ms && limits.memory_bytes <= ceiling.memory_bytes);
+        assert!(Policy { limits, ..policy }.validate().is_ok());
+    }
+});
