@@ -150,12 +150,11 @@ fn print_end(outcome: &Outcome) -> Result<(), Failure> {
     }
     for denial in &outcome.denials {
         let times = if denial.count == 1 { String::new() } else { format!(" ×{}", denial.count) };
-        end.push_str(&format!(
-            "{} {}{times}: {}\n",
-            paint.yellow("denied:"),
-            visible(&denial.what),
-            denial.hint
-        ));
+        // The hint of the error above need not be said twice.
+        let said = outcome.error.as_ref().and_then(|error| error.hint.as_ref());
+        let hint = if said == Some(&denial.hint) { "" } else { &format!(": {}", denial.hint) };
+        let what = visible(&denial.what);
+        end.push_str(&format!("{} {what}{times}{hint}\n", paint.yellow("denied:")));
     }
     for artifact in &outcome.artifacts {
         let path = visible(&artifact.path);
