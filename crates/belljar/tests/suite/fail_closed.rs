@@ -1,6 +1,6 @@
 //! A layer that the kernel refuses: nothing runs, and the error names the layer and a way out.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use belljar_protocol::Walls;
