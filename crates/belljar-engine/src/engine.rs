@@ -1,6 +1,7 @@
 //! The engine: validates a job, takes a jar, runs it, says what came of it.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 use belljar_protocol::json::{self, MAX_DEPTH};
@@ -10,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::error::While;
 use crate::planning::Setting;
-use crate::pool::Pool;
+use crate::pool::{Pool, PoolConfig};
 use crate::{EngineError, Host, Installation, Plan, Python, RequestError, RunError};
 use crate::{run, scratch, verdict};
 
@@ -27,6 +28,8 @@ pub struct Config {
     pub ceiling: Option<Limits>,
     /// Where private directories are made for jars in nested walls.
     pub scratch: PathBuf,
+    /// How many jars stand ready.
+    pub pool: PoolConfig,
 }
 
 impl Config {
@@ -39,6 +42,7 @@ impl Config {
             preload: vec![],
             ceiling: None,
             scratch: std::env::temp_dir(),
+            pool: PoolConfig::default(),
         }
     }
 }
@@ -72,48 +76,49 @@ pub struct RunOptions {
 
 /// Runs jobs. Dropping a run's future destroys its jar; dropping the engine ends everything.
 pub struct Engine {
-    config: Config,
-    host: Host,
-    python: Python,
-    pool: Pool,
+    setting: Arc<Setting>,
+    ceiling: Option<Limits>,
+    pool: Arc<Pool>,
 }
 
 impl Engine {
     /// An engine for one interpreter. Nothing is started yet.
     pub fn new(config: Config) -> Result<Engine, RunError> {
         let python = Python::find(&config.python)?;
-        Ok(Engine { host: Host::look(), python, pool: Pool::default(), config })
+        let setting = Arc::new(Setting {
+            host: Host::look(),
+            installation: config.installation,
+            python,
+            preload: config.preload,
+            scratch: config.scratch,
+        });
+        let pool = Arc::new(Pool::new(setting.clone(), config.pool));
+        Ok(Engine { setting, ceiling: config.ceiling, pool })
     }
 
     /// The host this engine is on.
     pub fn host(&self) -> &Host {
-        &self.host
+        &self.setting.host
     }
 
     /// The interpreter it runs.
     pub fn python(&self) -> &Python {
-        &self.python
-    }
-
-    fn setting(&self) -> Setting<'_> {
-        Setting {
-            host: &self.host,
-            installation: &self.config.installation,
-            python: &self.python,
-            preload: &self.config.preload,
-            scratch: &self.config.scratch,
-        }
+        &self.setting.python
     }
 
     /// What a job under this policy would be sealed to.
     pub fn plan(&self, policy: &Policy) -> Result<Plan, RunError> {
-        Ok(self.setting().plan(&self.admitted(policy)?)?)
+        Ok(self.setting.plan(&self.admitted(policy)?)?)
     }
 
-    /// Starts the zygote for these walls, so that the first run does not wait for it.
-    pub async fn warm(&self, policy: &Policy) -> Result<String, RunError> {
-        let zygote = self.pool.zygote(self.setting(), policy.walls).await?;
-        Ok(zygote.python.clone())
+    /// Makes `count` jars for this policy stand, and waits until they do. They are kept standing.
+    pub async fn stand(&self, policy: &Policy, count: usize) -> Result<(), RunError> {
+        Ok(self.pool.stand(&self.admitted(policy)?, count).await?)
+    }
+
+    /// The processes of the jars that stand for this policy.
+    pub fn standing(&self, policy: &Policy) -> Vec<u32> {
+        self.pool.standing_processes(policy)
     }
 
     /// Runs a job to its end.
@@ -127,22 +132,22 @@ impl Engine {
         check_request(&job)?;
         let id = new_id()?;
         let asked = Instant::now();
-        let jar = self.pool.take(self.setting(), &policy).await?;
+        let jar = self.pool.take(&policy).await?;
         let queue_ms = asked.elapsed().as_secs_f64() * 1e3;
         let limits = &policy.limits;
         let frame = JobFrame {
             code: job.code,
             context: job.input,
             temporary: jar.temporary.to_string_lossy().into_owned(),
-            library_threads: limits.threads.clamp(1, self.host.processors.max(1)),
+            library_threads: limits.threads.clamp(1, self.setting.host.processors.max(1)),
         };
         let cancel = options.cancel.unwrap_or_else(|| oneshot::channel().1);
-        let record = run::run(jar, &frame, limits, options.chunks, cancel).await?;
+        let record = run::run(jar, frame, limits, options.chunks, cancel).await?;
         let ended = record.facts.ended;
         let usage = Usage {
             queue_ms,
             wall_ms: record.wall.as_secs_f64() * 1e3,
-            cpu_ms: ended.cpu_us as f64 / 1e3,
+            cpu_ms: ended.cpu_us.saturating_sub(record.facts.cpu_before_us) as f64 / 1e3,
             peak_memory_bytes: ended.peak_memory_bytes,
         };
         let artifacts = scratch::artifacts(&record.jar.directory);
@@ -175,7 +180,7 @@ impl Engine {
     fn admitted(&self, policy: &Policy) -> Result<Policy, RequestError> {
         policy.validate().map_err(RequestError::Policy)?;
         let mut policy = policy.clone();
-        if let Some(ceiling) = &self.config.ceiling {
+        if let Some(ceiling) = &self.ceiling {
             policy.limits = policy.limits.clamped(ceiling);
         }
         Ok(policy)

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use belljar_jail::profile::Profile;
 use belljar_jail::{SealReport, receive};
-use belljar_protocol::{Isolation, Layers, SetupFault, Walls};
+use belljar_protocol::frame::{self, Decoder};
+use belljar_protocol::{FromJar, Isolation, Layers, SetupFault, ToJar, Walls};
 use tokio::io::unix::AsyncFd;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -16,7 +17,6 @@ use tokio::time::timeout;
 use crate::EngineError;
 use crate::error::While;
 use crate::outside::{self, Status};
-use crate::planning::Baseline;
 use crate::scratch::Scratch;
 use crate::watched::watched;
 use crate::zygote::{Ended, ForkedJar, Zygote, expect};
@@ -36,8 +36,8 @@ pub(crate) struct Jar {
     pub directory: OwnedFd,
     pub ended: oneshot::Receiver<Ended>,
     pub isolation: Isolation,
-    pub baseline: Baseline,
-    pub profile: Arc<Profile>,
+    /// Where it came from. Kept: without its zygote a jar ends.
+    pub zygote: Arc<Zygote>,
     /// Its temporary directory, as it is called inside.
     pub temporary: PathBuf,
     /// Its directory on the host, in nested walls. Removed after the process is gone.
@@ -48,7 +48,7 @@ impl Jar {
     /// Waits until a fork has sealed itself, and checks from outside what it says.
     pub async fn sealed(
         forked: ForkedJar,
-        zygote: &Zygote,
+        zygote: Arc<Zygote>,
         walls: Walls,
         outer_uid: u32,
         scratch: Option<Scratch>,
@@ -81,11 +81,49 @@ impl Jar {
             directory,
             ended: forked.ended,
             isolation: Isolation { tier: "process".into(), walls, layers },
-            baseline: zygote.baseline,
-            profile: zygote.profile.clone(),
             temporary: report.temporary,
+            zygote,
             scratch,
         })
+    }
+
+    /// Lets it run a throwaway job, so that the pages a first job touches are its own before it
+    /// stands.
+    pub async fn warm(&mut self) -> Result<(), EngineError> {
+        let slow = EngineError::TooSlow { what: "warming a jar", seconds: SEAL.as_secs() };
+        let warmed = timeout(SEAL, self.warmed()).await.map_err(|_| slow)?;
+        warmed.while_doing("warm a jar")
+    }
+
+    async fn warmed(&mut self) -> std::io::Result<()> {
+        let body = serde_json::to_vec(&ToJar::Warm {})?;
+        let frame = frame::encode(&body).map_err(std::io::Error::other)?;
+        let job = self.job.as_mut().ok_or_else(|| std::io::Error::other("no job pipe"))?;
+        job.write_all(&frame).await?;
+        let mut decoder = Decoder::new(64);
+        let mut piece = [0; 64];
+        loop {
+            let count = self.frames.read(&mut piece).await?;
+            decoder.feed(&piece[..count]).map_err(std::io::Error::other)?;
+            match decoder.next() {
+                Some(body) => {
+                    let FromJar::Ready {} = serde_json::from_slice(&body)? else {
+                        return Err(std::io::Error::other("it said something else"));
+                    };
+                    return Ok(());
+                }
+                None if count == 0 => return Err(std::io::Error::other("it ended")),
+                None => {}
+            }
+        }
+    }
+
+    /// Whether its process is still there.
+    pub fn is_alive(&self) -> bool {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let mut watched = [PollFd::new(self.pidfd.get_ref(), PollFlags::IN)];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut watched, Some(&now)).is_ok_and(|ready| ready == 0)
     }
 
     /// Ends it. Nothing in it survives: it is the first process of its pid namespace, or (nested)

@@ -45,4 +45,5 @@ pub use error::{EngineError, RequestError, RunError};
 pub use host::Host;
 pub use install::Installation;
 pub use planning::Plan;
+pub use pool::PoolConfig;
 pub use python::Python;

@@ -20,10 +20,9 @@ use crate::{EngineError, Host, Installation, Python};
 pub(crate) const LANDLOCK_LEAST: u32 = 3;
 /// Where the zygote library lies inside full walls.
 const LIBRARY_INSIDE: &str = "/belljar/zygote.so";
-/// Room in the address space for mapped files, which take no private memory.
-const MAPPED_ROOM: u64 = 2 << 30;
-/// Address space that the C library reserves for each thread's heap and stack.
-const THREAD_ROOM: u64 = 144 << 20;
+/// Room in the address space for mapped files, and for what the C library reserves for each thread.
+/// Neither takes private memory.
+const MAPPED_ROOM: u64 = 4 << 30;
 
 /// Where the loader finds libraries, and what else an interpreter reads of a host.
 const SYSTEM_READABLE: [&str; 6] = [
@@ -62,16 +61,41 @@ pub struct Plan {
 }
 
 /// What is to run, and on what.
-#[derive(Clone, Copy)]
-pub(crate) struct Setting<'a> {
-    pub host: &'a Host,
-    pub installation: &'a Installation,
-    pub python: &'a Python,
-    pub preload: &'a [String],
-    pub scratch: &'a Path,
+pub(crate) struct Setting {
+    pub host: Host,
+    pub installation: Installation,
+    pub python: Python,
+    pub preload: Vec<String>,
+    pub scratch: PathBuf,
 }
 
-impl Setting<'_> {
+/// What of a policy the kernel is told when a jar is sealed. Jars of one shape are alike; all other
+/// limits are the engine's to keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Shape {
+    walls: Walls,
+    cpu_seconds: u64,
+    memory_bytes: u64,
+    file_bytes: u64,
+    files: u64,
+    open_files: u64,
+}
+
+impl Shape {
+    pub fn of(policy: &Policy) -> Shape {
+        let limits = &policy.limits;
+        Shape {
+            walls: policy.walls,
+            cpu_seconds: limits.cpu_ms.div_ceil(1000),
+            memory_bytes: limits.memory_bytes,
+            file_bytes: limits.file_bytes,
+            files: limits.files,
+            open_files: limits.open_files,
+        }
+    }
+}
+
+impl Setting {
     /// The plan for a policy.
     pub fn plan(&self, policy: &Policy) -> Result<Plan, EngineError> {
         Ok(Plan {
@@ -108,7 +132,7 @@ impl Setting<'_> {
             temporary: (walls == Walls::Full).then(|| self.temporary()),
             remove_at_end: folder,
             program: self.python.program.clone(),
-            arguments: vec!["-I".into(), "-B".into(), "-c".into(), boot(&library, self.preload)],
+            arguments: vec!["-I".into(), "-B".into(), "-c".into(), boot(&library, &self.preload)],
             environment: environment(&home, &self.python.program),
         }
     }
@@ -194,8 +218,7 @@ pub(crate) fn jar(policy: &Policy, place: &Path, baseline: Baseline) -> JarPlan 
 
 fn rlimits(limits: &Limits, baseline: Baseline) -> Vec<Rlimit> {
     let data = baseline.data_bytes + limits.memory_bytes;
-    let address =
-        baseline.address_bytes + limits.memory_bytes + MAPPED_ROOM + THREAD_ROOM * limits.threads;
+    let address = baseline.address_bytes + limits.memory_bytes + MAPPED_ROOM;
     let list = [
         (Resource::Cpu, limits.cpu_ms.div_ceil(1000)),
         (Resource::Data, data),

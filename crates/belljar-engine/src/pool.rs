@@ -1,31 +1,179 @@
-//! Where jars come from.
+//! Where jars come from: zygotes that stand behind walls, and jars that stand sealed and waiting.
 //!
-//! One zygote stands for each kind of walls, started when first needed and replaced when it is
-//! gone. So far no jar stands ready: each is forked when it is asked for.
+//! Jars of one shape (what the kernel was told when they were sealed) stand on one shelf. A run
+//! takes one and the shelf is filled again off its path. A shelf grows when a run finds it empty
+//! and shrinks when nobody comes. A jar is used once. A zygote is replaced when it dies, and
+//! renewed after a number of forks or some minutes, without a moment in which there is none.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex as SyncMutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use belljar_protocol::{Policy, Walls};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Notify};
+use tokio::task::JoinHandle;
 
 use crate::error::While;
 use crate::jar::Jar;
-use crate::planning::{self, Setting};
+use crate::planning::{self, Setting, Shape};
 use crate::scratch::Scratch;
 use crate::zygote::Zygote;
 use crate::{EngineError, engine::new_id};
 
-#[derive(Default)]
+/// How many jars are made at once when nobody waits.
+const FILLING: usize = 3;
+/// A shelf that nobody came to for this long is halved.
+const IDLE: Duration = Duration::from_secs(30);
+
+/// How many jars stand, and how long a zygote lives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolConfig {
+    /// The most jars that stand, over all shelves. 0 means that each is forked when asked for.
+    pub ceiling: usize,
+    /// A zygote is renewed after this many forks.
+    pub renew_after_forks: u64,
+    /// A zygote is renewed after this long.
+    pub renew_after: Duration,
+}
+
+impl Default for PoolConfig {
+    fn default() -> PoolConfig {
+        PoolConfig { ceiling: 32, renew_after_forks: 10_000, renew_after: Duration::from_secs(600) }
+    }
+}
+
+struct Shelf {
+    policy: Policy,
+    jars: VecDeque<Jar>,
+    target: usize,
+    /// Never shrinks below this.
+    least: usize,
+    filling: usize,
+    visited: Instant,
+}
+
 pub(crate) struct Pool {
+    setting: Arc<Setting>,
+    config: PoolConfig,
     zygotes: Mutex<HashMap<Walls, Arc<Zygote>>>,
+    shelves: SyncMutex<HashMap<Shape, Shelf>>,
+    /// Runs that wait for a fork. While there are any, nothing is made for later.
+    waiting: AtomicUsize,
+    wanted: Arc<Notify>,
+    keeper: SyncMutex<Option<JoinHandle<()>>>,
+}
+
+/// Counts a waiting run for as long as it waits.
+struct Waiting<'a>(&'a Pool);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
+        self.0.wanted.notify_one();
+    }
 }
 
 impl Pool {
-    /// A sealed jar for this policy.
-    pub async fn take(&self, setting: Setting<'_>, policy: &Policy) -> Result<Jar, EngineError> {
-        let identity = setting.host.identity(policy.walls);
-        let zygote = self.zygote(setting, policy.walls).await?;
+    pub fn new(setting: Arc<Setting>, config: PoolConfig) -> Pool {
+        Pool {
+            setting,
+            config,
+            zygotes: Mutex::default(),
+            shelves: SyncMutex::default(),
+            waiting: AtomicUsize::new(0),
+            wanted: Arc::default(),
+            keeper: SyncMutex::default(),
+        }
+    }
+
+    fn shelves(&self) -> MutexGuard<'_, HashMap<Shape, Shelf>> {
+        self.shelves.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A sealed jar for this policy: one that stands, or else a new one.
+    pub async fn take(self: &Arc<Self>, policy: &Policy) -> Result<Jar, EngineError> {
+        if self.config.ceiling > 0 {
+            self.start_keeper();
+            if let Some(jar) = self.standing(policy) {
+                self.wanted.notify_one();
+                return Ok(jar);
+            }
+        }
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let waiting = Waiting(self);
+        let jar = self.make(policy).await;
+        drop(waiting);
+        jar
+    }
+
+    /// Takes a standing jar that is still alive. Finding none makes the shelf larger.
+    fn standing(&self, policy: &Policy) -> Option<Jar> {
+        let mut shelves = self.shelves();
+        let room = self.config.ceiling.saturating_sub(shelves.values().map(|s| s.target).sum());
+        let shelf = shelves.entry(Shape::of(policy)).or_insert_with(|| Shelf {
+            policy: policy.clone(),
+            jars: VecDeque::new(),
+            target: 0,
+            least: 0,
+            filling: 0,
+            visited: Instant::now(),
+        });
+        shelf.visited = Instant::now();
+        while let Some(jar) = shelf.jars.pop_front() {
+            if jar.is_alive() {
+                return Some(jar);
+            }
+        }
+        shelf.target += shelf.target.max(2).min(room);
+        None
+    }
+
+    /// Makes `count` jars for this policy stand, and waits until they do.
+    pub async fn stand(self: &Arc<Self>, policy: &Policy, count: usize) -> Result<(), EngineError> {
+        self.start_keeper();
+        let shape = Shape::of(policy);
+        self.zygote(policy.walls).await?;
+        loop {
+            let missing = {
+                let mut shelves = self.shelves();
+                let shelf = shelves.entry(shape).or_insert_with(|| Shelf {
+                    policy: policy.clone(),
+                    jars: VecDeque::new(),
+                    target: count,
+                    least: count,
+                    filling: 0,
+                    visited: Instant::now(),
+                });
+                shelf.least = count;
+                shelf.target = shelf.target.max(count);
+                count.saturating_sub(shelf.jars.len())
+            };
+            if missing == 0 {
+                return Ok(());
+            }
+            let jar = self.make_warm(policy).await?;
+            self.put(shape, jar);
+        }
+    }
+
+    /// The jars that stand for this policy, by process.
+    pub fn standing_processes(&self, policy: &Policy) -> Vec<u32> {
+        let shelves = self.shelves();
+        let shelf = shelves.get(&Shape::of(policy));
+        shelf.map_or(vec![], |shelf| shelf.jars.iter().map(|jar| jar.pid).collect())
+    }
+
+    fn put(&self, shape: Shape, jar: Jar) {
+        if let Some(shelf) = self.shelves().get_mut(&shape) {
+            shelf.jars.push_back(jar);
+        }
+    }
+
+    /// Forks a jar and seals it.
+    async fn make(&self, policy: &Policy) -> Result<Jar, EngineError> {
+        let identity = self.setting.host.identity(policy.walls);
+        let zygote = self.zygote(policy.walls).await?;
         let scratch = match &zygote.folder {
             None => None,
             Some(folder) => Some(
@@ -39,28 +187,123 @@ impl Pool {
         };
         let plan = planning::jar(policy, place, zygote.baseline);
         let forked = zygote.fork(plan).await?;
-        Jar::sealed(forked, &zygote, policy.walls, identity.outer_uid, scratch).await
+        Jar::sealed(forked, zygote, policy.walls, identity.outer_uid, scratch).await
+    }
+
+    async fn make_warm(&self, policy: &Policy) -> Result<Jar, EngineError> {
+        let mut jar = self.make(policy).await?;
+        jar.warm().await?;
+        Ok(jar)
     }
 
     /// The zygote for these walls, started if there is none.
-    pub async fn zygote(
-        &self,
-        setting: Setting<'_>,
-        walls: Walls,
-    ) -> Result<Arc<Zygote>, EngineError> {
+    pub async fn zygote(&self, walls: Walls) -> Result<Arc<Zygote>, EngineError> {
         let mut zygotes = self.zygotes.lock().await;
         if let Some(zygote) = zygotes.get(&walls).filter(|zygote| zygote.is_alive()) {
             return Ok(zygote.clone());
         }
-        let zygote = Arc::new(Zygote::start(setting, walls).await?);
+        let zygote = Arc::new(Zygote::start(&self.setting, walls).await?);
         zygotes.insert(walls, zygote.clone());
         Ok(zygote)
     }
 
-    /// Ends every zygote and waits for it.
+    /// Replaces zygotes that have served long enough. The old one ends with its last jar.
+    async fn renew(&self) {
+        let old: Vec<Walls> = {
+            let zygotes = self.zygotes.lock().await;
+            let old = |zygote: &Zygote| {
+                zygote.forks() >= self.config.renew_after_forks
+                    || zygote.age() >= self.config.renew_after
+            };
+            zygotes.iter().filter(|(_, zygote)| old(zygote)).map(|(walls, _)| *walls).collect()
+        };
+        for walls in old {
+            // The old one goes on serving if a new one cannot be had.
+            if let Ok(zygote) = Zygote::start(&self.setting, walls).await {
+                self.zygotes.lock().await.insert(walls, Arc::new(zygote));
+                for shelf in self.shelves().values_mut().filter(|s| s.policy.walls == walls) {
+                    shelf.jars.clear();
+                }
+            }
+        }
+    }
+
+    fn start_keeper(self: &Arc<Self>) {
+        let mut keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner);
+        if keeper.is_none() {
+            *keeper = Some(tokio::spawn(keep(Arc::downgrade(self), self.wanted.clone())));
+        }
+    }
+
+    /// Starts making what is missing on the shelves, unless somebody waits.
+    fn fill(self: &Arc<Self>) {
+        let mut shelves = self.shelves();
+        let mut busy: usize = shelves.values().map(|shelf| shelf.filling).sum();
+        for (shape, shelf) in shelves.iter_mut() {
+            while shelf.jars.len() + shelf.filling < shelf.target
+                && busy < FILLING
+                && self.waiting.load(Ordering::Relaxed) == 0
+            {
+                shelf.filling += 1;
+                busy += 1;
+                tokio::spawn(fill_one(self.clone(), *shape, shelf.policy.clone()));
+            }
+        }
+    }
+
+    /// Takes down what nobody comes for.
+    fn shrink(&self) {
+        let now = Instant::now();
+        self.shelves().retain(|_, shelf| {
+            if now.duration_since(shelf.visited) >= IDLE {
+                shelf.visited = now;
+                shelf.target = (shelf.target / 2).max(shelf.least);
+                shelf.jars.truncate(shelf.target);
+            }
+            shelf.target > 0 || shelf.filling > 0
+        });
+    }
+
+    /// Ends every jar and zygote and waits for them.
     pub async fn shutdown(&self) {
+        let keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(keeper) = keeper {
+            keeper.abort();
+        }
+        self.shelves().clear();
         for (_, zygote) in self.zygotes.lock().await.drain() {
             zygote.shutdown().await;
         }
+    }
+}
+
+async fn fill_one(pool: Arc<Pool>, shape: Shape, policy: Policy) {
+    let made = pool.make_warm(&policy).await;
+    let failed = made.is_err();
+    if let Some(shelf) = pool.shelves().get_mut(&shape) {
+        shelf.filling -= 1;
+        shelf.jars.extend(made);
+        if failed {
+            // A run that needs one will hear why. Making more for later makes no sense now.
+            shelf.target = shelf.jars.len();
+        }
+    }
+    pool.wanted.notify_one();
+}
+
+/// Keeps the shelves for as long as the pool is there.
+async fn keep(pool: Weak<Pool>, wanted: Arc<Notify>) {
+    let mut tick = tokio::time::interval(Duration::from_secs(1));
+    loop {
+        let ticked = tokio::select! {
+            () = wanted.notified() => false,
+            _ = tick.tick() => true,
+        };
+        let Some(pool) = pool.upgrade() else { return };
+        if ticked {
+            pool.shrink();
+            pool.renew().await;
+        }
+        pool.fill();
     }
 }

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use belljar_protocol::frame::{self, Decoder, FrameFault};
 use belljar_protocol::json::{self, JsonFault, MAX_DEPTH};
-use belljar_protocol::{FromJar, JobFrame, LimitName, Limits, Output, Walls};
+use belljar_protocol::{FromJar, JobFrame, LimitName, Limits, Output, ToJar, Walls};
+use belljar_sys::cpu_time;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 use tokio::sync::{mpsc, oneshot};
@@ -18,8 +19,9 @@ use crate::engine::{Chunk, Stream};
 use crate::error::While;
 use crate::jar::Jar;
 use crate::outside::{self, Status};
-use crate::scratch::Scratch;
+use crate::scratch::{self, Scratch};
 use crate::verdict::{End, Facts};
+use crate::zygote::Ended;
 
 /// What a frame may carry beside a result: names, a message, a traceback.
 const FRAME_ROOM: u64 = 64 << 10;
@@ -72,12 +74,12 @@ struct Watch<'a> {
 /// Runs one job in `jar` to its end.
 pub(crate) async fn run<'a>(
     jar: Jar,
-    job: &JobFrame,
+    job: JobFrame,
     limits: &'a Limits,
     sink: Option<mpsc::Sender<Chunk>>,
     cancel: oneshot::Receiver<()>,
 ) -> Result<Record<'a>, EngineError> {
-    let ledger = Ledger::new(jar.profile.clone(), limits, jar.baseline);
+    let ledger = Ledger::new(jar.zygote.profile.clone(), limits, jar.zygote.baseline);
     let most = usize::try_from(limits.result_bytes + FRAME_ROOM).unwrap_or(usize::MAX);
     let mut watch = Watch {
         jar,
@@ -89,13 +91,16 @@ pub(crate) async fn run<'a>(
         sink,
         unsent: None,
     };
-    let body = serde_json::to_vec(job).map_err(io::Error::other).while_doing("write the job")?;
+    let body = serde_json::to_vec(&ToJar::Job(job))
+        .map_err(io::Error::other)
+        .while_doing("write the job")?;
     let bytes = frame::encode(&body).map_err(io::Error::other).while_doing("frame the job")?;
+    let cpu_before = cpu_time(watch.jar.pid).while_doing("read a jar's clock")?;
     let started = Instant::now();
     let deadline = Moment::now() + Duration::from_millis(limits.wall_ms);
     let end = watch.watch(bytes, deadline, cancel).await?;
     let wall = started.elapsed();
-    watch.finish(end, wall).await
+    watch.finish(end, wall, cpu_before).await
 }
 
 impl<'a> Watch<'a> {
@@ -254,7 +259,7 @@ impl<'a> Watch<'a> {
     /// The kernel counts private memory when it is mapped, but there are ways to map it that it
     /// does not count. What is really there is measured, with some room for its imprecision.
     fn memory_over(&self) -> Option<LimitName> {
-        let held = outside::held_beyond(self.jar.pid, self.jar.baseline);
+        let held = outside::held_beyond(self.jar.pid, self.jar.zygote.baseline);
         let room = self.limits.memory_bytes / 16 + (1 << 20);
         (held > self.limits.memory_bytes + room).then_some(LimitName::MemoryBytes)
     }
@@ -269,19 +274,37 @@ impl<'a> Watch<'a> {
         (files > self.limits.files).then_some(LimitName::Files)
     }
 
-    /// Looks at the jar while it is there, ends it, and waits until it is gone.
-    async fn finish(mut self, end: End, wall: Duration) -> Result<Record<'a>, EngineError> {
+    /// Looks at the jar while it is there, and ends it.
+    ///
+    /// A jar that gave its answer is known by what it used up to then, and its end is nobody's
+    /// concern any more: taking a process down takes longer than most runs. Any other is waited
+    /// for, because how it ended is the cause.
+    async fn finish(
+        mut self,
+        end: End,
+        wall: Duration,
+        cpu_before: u64,
+    ) -> Result<Record<'a>, EngineError> {
+        let answered = matches!(end, End::Said(FromJar::Done { .. }));
+        let in_memory = self.jar.isolation.walls == Walls::Full;
         let status = Status::of(self.jar.pid).ok();
+        let cpu_us = cpu_time(self.jar.pid).unwrap_or(cpu_before);
         let space = rustix::fs::fstatfs(self.jar.directory.as_fd()).ok();
         let used = self.jar.scratch.as_ref().and_then(Scratch::usage);
         self.jar.kill();
         let end = self.drain(end).await;
-        let slow = EngineError::TooSlow { what: "ending a jar", seconds: REAP.as_secs() };
-        let ended = timeout(REAP, &mut self.jar.ended).await.map_err(|_| slow)?;
-        let ended = ended.map_err(|_| EngineError::ZygoteEnded { stderr: String::new() })?;
-        let in_memory = self.jar.isolation.walls == Walls::Full;
+        let peak = status.as_ref().and_then(|status| status.bytes("VmHWM:")).unwrap_or(0);
+        let mut ended = Ended { cpu_us, peak_memory_bytes: peak, ..Ended::default() };
+        // Whoever looks at what it left must know that nobody writes there any more.
+        let left_something = !in_memory || !scratch::artifacts(&self.jar.directory).is_empty();
+        if !answered || left_something {
+            let slow = EngineError::TooSlow { what: "ending a jar", seconds: REAP.as_secs() };
+            let heard = timeout(REAP, &mut self.jar.ended).await.map_err(|_| slow)?;
+            ended = heard.map_err(|_| EngineError::ZygoteEnded { stderr: String::new() })?;
+        }
         let facts = Facts {
             ended,
+            cpu_before_us: cpu_before,
             peak_address_bytes: status.as_ref().and_then(|status| status.bytes("VmPeak:")),
             descriptor_slots: status.as_ref().and_then(|status| status.number("FDSize:")),
             space_full: match &space {
@@ -292,7 +315,7 @@ impl<'a> Watch<'a> {
                 Some(space) if in_memory => space.f_ffree == 0,
                 _ => used.is_none_or(|(_, files)| files >= self.limits.files),
             },
-            baseline: self.jar.baseline,
+            baseline: self.jar.zygote.baseline,
         };
         Ok(Record {
             end,

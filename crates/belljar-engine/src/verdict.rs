@@ -34,6 +34,8 @@ pub(crate) enum End {
 #[derive(Debug)]
 pub(crate) struct Facts {
     pub ended: Ended,
+    /// What it had used before the job came: sealing, warming.
+    pub cpu_before_us: u64,
     pub peak_address_bytes: Option<u64>,
     pub descriptor_slots: Option<u64>,
     pub space_full: bool,

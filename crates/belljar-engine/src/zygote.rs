@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use belljar_jail::profile::Profile;
 use belljar_jail::{JarPlan, JarWalls, ZygotePlan, receive, send};
@@ -69,11 +69,10 @@ pub(crate) struct Zygote {
     control: Arc<AsyncFd<OwnedFd>>,
     waiting: Shared,
     next: AtomicU64,
+    born: Instant,
     reader: JoinHandle<()>,
     helper: tokio::sync::Mutex<Child>,
     lifeline: Mutex<Option<OwnedFd>>,
-    /// Its version of Python.
-    pub python: String,
     /// What it held when it became ready.
     pub baseline: Baseline,
     /// The profile that its jars are sealed with.
@@ -86,7 +85,7 @@ pub(crate) struct Zygote {
 
 impl Zygote {
     /// Starts a helper, which becomes a zygote, and waits until it is ready.
-    pub async fn start(setting: Setting<'_>, walls: Walls) -> Result<Zygote, EngineError> {
+    pub async fn start(setting: &Setting, walls: Walls) -> Result<Zygote, EngineError> {
         let jar_walls = setting.walls(walls)?;
         let profile = Arc::new(planning::profile(walls)?);
         let folder = match walls {
@@ -128,6 +127,7 @@ impl Zygote {
         let pid = outside::pid_of(&pidfd).while_doing("find the zygote")?;
         let status = Status::of(pid).while_doing("look at the zygote")?;
         expect("threads of the zygote", status.first("Threads:"), "1")?;
+        expect("version of the zygote", Some(&python), &setting.python.version)?;
         let baseline = outside::baseline(pid).while_doing("measure the zygote")?;
         let waiting = Shared::default();
         let reader = tokio::spawn(read(control.clone(), waiting.clone()));
@@ -135,10 +135,10 @@ impl Zygote {
             control,
             waiting,
             next: AtomicU64::new(1),
+            born: Instant::now(),
             reader,
             helper: tokio::sync::Mutex::new(helper),
             lifeline: Mutex::new(Some(lifeline)),
-            python,
             baseline,
             profile,
             folder,
@@ -149,6 +149,16 @@ impl Zygote {
     /// Whether it is still there to be asked.
     pub fn is_alive(&self) -> bool {
         !locked(&self.waiting).gone
+    }
+
+    /// How many forks it was asked for.
+    pub fn forks(&self) -> u64 {
+        self.next.load(Ordering::Relaxed) - 1
+    }
+
+    /// How long it has served.
+    pub fn age(&self) -> Duration {
+        self.born.elapsed()
     }
 
     /// Asks for a fork and waits for its descriptors.
@@ -232,7 +242,11 @@ async fn greet(
                 pidfd = descriptors.into_iter().next();
                 if let Some(walls) = walls.take() {
                     let prepare = ToZygote::<JarWalls, JarPlan>::Prepare(walls);
-                    tell(control, &prepare).await.while_doing("send the walls")?;
+                    match tell(control, &prepare).await {
+                        // It failed meanwhile. What it said about that is still to be heard.
+                        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+                        other => other.while_doing("send the walls")?,
+                    }
                 }
             }
             Some((FromZygote::Ready { wire, python }, _)) => {

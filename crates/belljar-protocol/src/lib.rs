@@ -36,5 +36,6 @@ pub use outcome::{
 };
 pub use policy::{LimitName, Limits, Network, Policy, PolicyFault, Preset, Walls};
 pub use wire::{
-    FromJar, FromZygote, GuestFailure, JobFrame, ResultFault, SetupFault, ToZygote, WIRE_VERSION,
+    FromJar, FromZygote, GuestFailure, JobFrame, ResultFault, SetupFault, ToJar, ToZygote,
+    WIRE_VERSION,
 };

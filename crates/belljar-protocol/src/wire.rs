@@ -92,6 +92,16 @@ pub enum FromZygote {
     },
 }
 
+/// What a jar is told.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToJar {
+    /// Run something of no importance, say that you are ready, and wait for the job.
+    Warm {},
+    /// The one job.
+    Job(JobFrame),
+}
+
 /// The one job a jar is sent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct JobFrame {

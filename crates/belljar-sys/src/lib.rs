@@ -23,7 +23,7 @@ pub use landlock::landlock_abi;
 pub use mount::{MountFlags, mount_setattr};
 pub use signals::default_all as default_signals;
 pub use syscalls::{name_of, number_of};
-pub use wait::{Ended, exit_now, reap};
+pub use wait::{Ended, cpu_time, exit_now, reap};
 
 /// The result of a raw system call: `-1` means that `errno` says why.
 fn check(value: libc::c_long) -> std::io::Result<libc::c_long> {

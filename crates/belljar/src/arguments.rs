@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use belljar_engine::{Config, Engine, Installation, RunError};
+use belljar_engine::{Config, Engine, Installation, PoolConfig, RunError};
 use belljar_protocol::{ExitCode, Policy, Preset, Walls};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -25,6 +25,27 @@ pub enum Command {
     Doctor(Doctor),
     /// Print the plan: everything a run would be sealed to, before anything runs
     Explain(Explain),
+    /// Time runs on this machine: bare, sealed, cold, with packages, and beside others
+    Bench(Bench),
+}
+
+#[derive(Args)]
+pub struct Bench {
+    /// The interpreter to measure with; one that has numpy and pandas shows them too
+    #[arg(long, value_name = "PATH", default_value = "python3")]
+    pub python: PathBuf,
+    /// Also time other sandboxes, where they are installed
+    #[arg(long)]
+    pub peers: bool,
+    /// A fifth of the runs
+    #[arg(long)]
+    pub quick: bool,
+    /// Write every sample to a file
+    #[arg(long, value_name = "FILE")]
+    pub raw: Option<PathBuf>,
+    /// Print the numbers as JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Args)]
@@ -127,7 +148,12 @@ impl Choice {
 pub fn engine(python: PathBuf, preload: Vec<String>) -> Result<Engine, Failure> {
     let program = std::env::current_exe().map_err(Failure::os("find this program"))?;
     let installation = Installation::beside(program).map_err(RunError::Engine)?;
-    Ok(Engine::new(Config { preload, ..Config::new(installation, python) })?)
+    Ok(Engine::new(Config {
+        preload,
+        // One run needs one jar.
+        pool: PoolConfig { ceiling: 0, ..PoolConfig::default() },
+        ..Config::new(installation, python)
+    })?)
 }
 
 fn exit_codes() -> String {

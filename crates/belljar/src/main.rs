@@ -5,6 +5,8 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod bench;
+mod command_bench;
 mod command_doctor;
 mod command_explain;
 mod command_run;
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
                 Command::Run(run) => command_run::run(run).await,
                 Command::Doctor(doctor) => command_doctor::doctor(doctor).await,
                 Command::Explain(explain) => command_explain::explain(explain),
+                Command::Bench(bench) => command_bench::bench(bench).await,
             }
         })
     });
