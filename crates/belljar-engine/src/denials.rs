@@ -139,6 +139,11 @@ impl<'a> Ledger<'a> {
             {
                 "fork"
             }
+            "clone"
+                if self.profile.judge(call.call, &call.args) == Verdict::Grant(Grant::Thread) =>
+            {
+                "thread"
+            }
             "vfork" => "fork",
             name => name,
         };

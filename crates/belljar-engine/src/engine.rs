@@ -132,7 +132,11 @@ impl Engine {
         check_request(&job)?;
         let id = new_id()?;
         let asked = Instant::now();
-        let jar = self.pool.take(&policy).await?;
+        let mut cancel = options.cancel;
+        let jar = tokio::select! {
+            jar = self.pool.take(&policy) => jar?,
+            () = run::cancelled(&mut cancel) => return Err(RunError::Cancelled),
+        };
         let queue_ms = asked.elapsed().as_secs_f64() * 1e3;
         let limits = &policy.limits;
         let frame = JobFrame {
@@ -141,7 +145,6 @@ impl Engine {
             temporary: jar.temporary.to_string_lossy().into_owned(),
             library_threads: limits.threads.clamp(1, self.setting.host.processors.max(1)),
         };
-        let cancel = options.cancel.unwrap_or_else(|| oneshot::channel().1);
         let record = run::run(jar, frame, limits, options.chunks, cancel).await?;
         let ended = record.facts.ended;
         let usage = Usage {

@@ -73,6 +73,12 @@ pub enum EngineError {
         /// The end of what it wrote to standard error.
         stderr: String,
     },
+    /// A zygote that was serving is gone.
+    #[error("the zygote ended while it was needed")]
+    ZygoteGone,
+    /// A preloaded module started a thread, and a process with threads cannot be forked safely.
+    #[error("the zygote has more than one thread")]
+    Threads,
     /// Something took longer than it ever should.
     #[error("{what} took longer than {seconds} s")]
     TooSlow {
@@ -127,7 +133,14 @@ impl EngineError {
             EngineError::Posture { .. } => {
                 Some("nothing was run; `belljar doctor` shows each layer of this host")
             }
-            EngineError::TooSlow { .. } | EngineError::Os { .. } => None,
+            EngineError::ZygoteGone => Some("run it again: the next run starts a new zygote"),
+            EngineError::Threads => {
+                Some("a preloaded module started a thread; import it in the code instead")
+            }
+            EngineError::TooSlow { .. } => {
+                Some("this host is overloaded; try again with fewer runs")
+            }
+            EngineError::Os { .. } => Some("`belljar doctor` shows what this host offers"),
         }
     }
 }
@@ -152,4 +165,7 @@ pub enum RunError {
     /// Our failure.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// The caller ended the run before it began.
+    #[error("the run was cancelled before it began")]
+    Cancelled,
 }

@@ -11,7 +11,7 @@ use belljar_protocol::{FromJar, Isolation, Layers, SetupFault, ToJar, Walls};
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::timeout;
 
 use crate::EngineError;
@@ -40,6 +40,8 @@ pub(crate) struct Jar {
     pub zygote: Arc<Zygote>,
     /// Its temporary directory, as it is called inside.
     pub temporary: PathBuf,
+    /// Its share of this process's descriptors.
+    pub slot: Option<OwnedSemaphorePermit>,
     /// Its directory on the host, in nested walls. Removed after the process is gone.
     pub scratch: Option<Scratch>,
 }
@@ -83,6 +85,7 @@ impl Jar {
             isolation: Isolation { tier: "process".into(), walls, layers },
             temporary: report.temporary,
             zygote,
+            slot: None,
             scratch,
         })
     }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex as SyncMutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use belljar_protocol::{Policy, Walls};
-use tokio::sync::{Mutex, Notify};
+use tokio::sync::{Mutex, Notify, Semaphore};
 use tokio::task::JoinHandle;
 
 use crate::error::While;
@@ -56,11 +56,14 @@ struct Shelf {
 pub(crate) struct Pool {
     setting: Arc<Setting>,
     config: PoolConfig,
-    zygotes: Mutex<HashMap<Walls, Arc<Zygote>>>,
+    full: Mutex<Option<Arc<Zygote>>>,
+    nested: Mutex<Option<Arc<Zygote>>>,
     shelves: SyncMutex<HashMap<Shape, Shelf>>,
     /// Runs that wait for a fork. While there are any, nothing is made for later.
     waiting: AtomicUsize,
     wanted: Arc<Notify>,
+    /// One for each jar that this process has descriptors for.
+    slots: Arc<Semaphore>,
     keeper: SyncMutex<Option<JoinHandle<()>>>,
 }
 
@@ -79,10 +82,12 @@ impl Pool {
         Pool {
             setting,
             config,
-            zygotes: Mutex::default(),
+            full: Mutex::default(),
+            nested: Mutex::default(),
             shelves: SyncMutex::default(),
             waiting: AtomicUsize::new(0),
             wanted: Arc::default(),
+            slots: Arc::new(Semaphore::new(slots())),
             keeper: SyncMutex::default(),
         }
     }
@@ -172,6 +177,8 @@ impl Pool {
 
     /// Forks a jar and seals it.
     async fn make(&self, policy: &Policy) -> Result<Jar, EngineError> {
+        let slot = self.slots.clone().acquire_owned().await;
+        let slot = slot.map_err(std::io::Error::other).while_doing("wait for a slot")?;
         let identity = self.setting.host.identity(policy.walls);
         let zygote = self.zygote(policy.walls).await?;
         let scratch = match &zygote.folder {
@@ -187,7 +194,10 @@ impl Pool {
         };
         let plan = planning::jar(policy, place, zygote.baseline);
         let forked = zygote.fork(plan).await?;
-        Jar::sealed(forked, zygote, policy.walls, identity.outer_uid, scratch).await
+        let mut jar =
+            Jar::sealed(forked, zygote, policy.walls, identity.outer_uid, scratch).await?;
+        jar.slot = Some(slot);
+        Ok(jar)
     }
 
     async fn make_warm(&self, policy: &Policy) -> Result<Jar, EngineError> {
@@ -196,31 +206,38 @@ impl Pool {
         Ok(jar)
     }
 
+    /// The place of the zygote for these walls.
+    fn place(&self, walls: Walls) -> &Mutex<Option<Arc<Zygote>>> {
+        match walls {
+            Walls::Full => &self.full,
+            Walls::Nested => &self.nested,
+        }
+    }
+
     /// The zygote for these walls, started if there is none.
     pub async fn zygote(&self, walls: Walls) -> Result<Arc<Zygote>, EngineError> {
-        let mut zygotes = self.zygotes.lock().await;
-        if let Some(zygote) = zygotes.get(&walls).filter(|zygote| zygote.is_alive()) {
+        let mut place = self.place(walls).lock().await;
+        if let Some(zygote) = place.as_ref().filter(|zygote| zygote.is_alive()) {
             return Ok(zygote.clone());
         }
         let zygote = Arc::new(Zygote::start(&self.setting, walls).await?);
-        zygotes.insert(walls, zygote.clone());
+        *place = Some(zygote.clone());
         Ok(zygote)
     }
 
     /// Replaces zygotes that have served long enough. The old one ends with its last jar.
     async fn renew(&self) {
-        let old: Vec<Walls> = {
-            let zygotes = self.zygotes.lock().await;
-            let old = |zygote: &Zygote| {
+        for walls in [Walls::Full, Walls::Nested] {
+            let old = self.place(walls).lock().await.as_ref().is_some_and(|zygote| {
                 zygote.forks() >= self.config.renew_after_forks
                     || zygote.age() >= self.config.renew_after
-            };
-            zygotes.iter().filter(|(_, zygote)| old(zygote)).map(|(walls, _)| *walls).collect()
-        };
-        for walls in old {
+            });
+            if !old {
+                continue;
+            }
             // The old one goes on serving if a new one cannot be had.
             if let Ok(zygote) = Zygote::start(&self.setting, walls).await {
-                self.zygotes.lock().await.insert(walls, Arc::new(zygote));
+                *self.place(walls).lock().await = Some(Arc::new(zygote));
                 for shelf in self.shelves().values_mut().filter(|s| s.policy.walls == walls) {
                     shelf.jars.clear();
                 }
@@ -271,10 +288,19 @@ impl Pool {
             keeper.abort();
         }
         self.shelves().clear();
-        for (_, zygote) in self.zygotes.lock().await.drain() {
-            zygote.shutdown().await;
+        for walls in [Walls::Full, Walls::Nested] {
+            if let Some(zygote) = self.place(walls).lock().await.take() {
+                zygote.shutdown().await;
+            }
         }
     }
+}
+
+/// How many jars can be held at once: each takes up to ten descriptors.
+fn slots() -> usize {
+    let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let most = usize::try_from(most.unwrap_or(1 << 20)).unwrap_or(1 << 20);
+    (most.saturating_sub(64) / 10).clamp(4, 10_000)
 }
 
 async fn fill_one(pool: Arc<Pool>, shape: Shape, policy: Policy) {

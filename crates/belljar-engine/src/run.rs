@@ -11,7 +11,7 @@ use belljar_sys::cpu_time;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant as Moment, interval_at, sleep_until, timeout};
+use tokio::time::{Instant as Moment, MissedTickBehavior, interval_at, sleep_until, timeout};
 
 use crate::EngineError;
 use crate::denials::Ledger;
@@ -29,6 +29,8 @@ const FRAME_ROOM: u64 = 64 << 10;
 const CLOSING: Duration = Duration::from_millis(100);
 /// How long the kernel may take to end a killed jar.
 const REAP: Duration = Duration::from_secs(10);
+/// How long a receiver of output may take for a chunk after the run. The outcome has it anyway.
+const HAND_ON: Duration = Duration::from_secs(5);
 /// How often a jar's memory, and in nested walls its directory, is measured.
 const MEASURE: Duration = Duration::from_millis(20);
 
@@ -69,6 +71,10 @@ struct Watch<'a> {
     sink: Option<mpsc::Sender<Chunk>>,
     /// What the sink had no room for yet. Nothing more is read until it has.
     unsent: Option<Chunk>,
+    /// How much came through the pipe for the result.
+    said_bytes: u64,
+    /// It claimed a frame that is longer than allowed.
+    overlong: bool,
 }
 
 /// Runs one job in `jar` to its end.
@@ -77,7 +83,7 @@ pub(crate) async fn run<'a>(
     job: JobFrame,
     limits: &'a Limits,
     sink: Option<mpsc::Sender<Chunk>>,
-    cancel: oneshot::Receiver<()>,
+    cancel: Option<oneshot::Receiver<()>>,
 ) -> Result<Record<'a>, EngineError> {
     let ledger = Ledger::new(jar.zygote.profile.clone(), limits, jar.zygote.baseline);
     let most = usize::try_from(limits.result_bytes + FRAME_ROOM).unwrap_or(usize::MAX);
@@ -90,6 +96,8 @@ pub(crate) async fn run<'a>(
         err: Capture::default(),
         sink,
         unsent: None,
+        said_bytes: 0,
+        overlong: false,
     };
     let body = serde_json::to_vec(&ToJar::Job(job))
         .map_err(io::Error::other)
@@ -109,7 +117,7 @@ impl<'a> Watch<'a> {
         &mut self,
         job: Vec<u8>,
         deadline: Moment,
-        mut cancel: oneshot::Receiver<()>,
+        mut cancel: Option<oneshot::Receiver<()>>,
     ) -> Result<End, EngineError> {
         let mut sender = self.jar.job.take();
         let sending = async move {
@@ -121,8 +129,8 @@ impl<'a> Watch<'a> {
         };
         let mut sending = std::pin::pin!(sending);
         let mut measure = interval_at(Moment::now() + MEASURE, MEASURE);
+        measure.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (mut out, mut err, mut said) = ([0; 16 << 10], [0; 16 << 10], [0; 16 << 10]);
-        let mut cancellable = true;
         let mut unsent = true;
         let mut deaf = false;
         let mut frames_closed: Option<Moment> = None;
@@ -187,10 +195,7 @@ impl<'a> Watch<'a> {
                     ready.while_doing("watch a jar")?.retain_ready();
                     return Ok(self.gone());
                 }
-                stop = &mut cancel, if cancellable => match stop {
-                    Ok(()) => return Ok(End::Cancelled),
-                    Err(_) => cancellable = false,
-                },
+                () = cancelled(&mut cancel) => return Ok(End::Cancelled),
                 () = sleep_until(closing) => {
                     if frames_closed.is_some() && Moment::now() < deadline {
                         return Ok(End::PipeClosed);
@@ -203,22 +208,26 @@ impl<'a> Watch<'a> {
 
     /// Takes a piece of the frame stream; an end if it completes or breaks one.
     fn heard(&mut self, piece: &[u8]) -> Option<End> {
+        self.said_bytes += piece.len() as u64;
         match self.decoder.feed(piece) {
-            Err(FrameFault::TooLong { .. }) => return Some(End::Limit(LimitName::ResultBytes)),
+            // A claim is not a fact. It becomes one when that much has come.
+            Err(FrameFault::TooLong { .. }) => {
+                let too_much = self.said_bytes > self.limits.result_bytes;
+                self.overlong = true;
+                return too_much.then_some(End::Limit(LimitName::ResultBytes));
+            }
             Err(fault) => return Some(End::BrokenFrame(fault.to_string())),
             Ok(()) => {}
         }
-        loop {
-            let body = self.decoder.next()?;
-            match parse(&body, self.limits) {
-                Ok(FromJar::Ready {}) => {}
-                Ok(_) if self.decoder.held() > 0 => {
-                    return Some(End::BrokenFrame("it said more after its last frame".into()));
-                }
-                Ok(last) => return Some(End::Said(last)),
-                Err(end) => return Some(end),
+        let body = self.decoder.next()?;
+        Some(match parse(&body, self.limits) {
+            Ok(FromJar::Ready {}) => End::BrokenFrame("it said that it was ready".into()),
+            Ok(_) if self.decoder.held() > 0 => {
+                End::BrokenFrame("it said more after its last frame".into())
             }
-        }
+            Ok(last) => End::Said(last),
+            Err(end) => end,
+        })
     }
 
     /// The jar's process has ended: whatever it had said by then still counts.
@@ -228,6 +237,9 @@ impl<'a> Watch<'a> {
             if let Some(end) = self.heard(&piece[..count]) {
                 return end;
             }
+        }
+        if self.overlong {
+            return End::BrokenFrame("it claimed a frame longer than it sent".into());
         }
         match self.decoder.finish() {
             Ok(()) => End::Gone,
@@ -300,7 +312,7 @@ impl<'a> Watch<'a> {
         if !answered || left_something {
             let slow = EngineError::TooSlow { what: "ending a jar", seconds: REAP.as_secs() };
             let heard = timeout(REAP, &mut self.jar.ended).await.map_err(|_| slow)?;
-            ended = heard.map_err(|_| EngineError::ZygoteEnded { stderr: String::new() })?;
+            ended = heard.map_err(|_| EngineError::ZygoteGone)?;
         }
         let facts = Facts {
             ended,
@@ -353,14 +365,25 @@ impl<'a> Watch<'a> {
         end
     }
 
-    /// Hands on what waits. The jar is dead by now, so the receiver may take its time.
+    /// Hands on what waits. The jar is dead by now, so the receiver may take some time.
     async fn hand_on(&mut self) {
         if let (Some(sink), Some(chunk)) = (&self.sink, self.unsent.take())
-            && sink.send(chunk).await.is_err()
+            && !matches!(timeout(HAND_ON, sink.send(chunk)).await, Ok(Ok(())))
         {
             self.sink = None;
         }
     }
+}
+
+/// Waits until the caller cancels, which may be never.
+pub(crate) async fn cancelled(cancel: &mut Option<oneshot::Receiver<()>>) {
+    if let Some(receiver) = cancel {
+        if receiver.await.is_ok() {
+            return;
+        }
+        *cancel = None;
+    }
+    std::future::pending().await
 }
 
 /// Room in the sink for one chunk; `None` if nobody listens any more.

@@ -101,7 +101,8 @@ fn walk(
         if !visit(path, &name, &found) {
             return false;
         }
-        if FileType::from_raw_mode(found.st_mode) == FileType::Directory {
+        let directory = FileType::from_raw_mode(found.st_mode) == FileType::Directory;
+        if directory && path.len() < MAX_DEPTH {
             let Ok(inner) = open_directory(folder, name.as_c_str()) else { continue };
             path.push(name);
             let go_on = walk(&inner, path, visit);
@@ -125,7 +126,7 @@ pub(crate) fn artifacts(folder: &OwnedFd) -> Vec<Artifact> {
             let bytes = u64::try_from(found.st_size).unwrap_or(0);
             list.push(Artifact { path: parts.join("/"), bytes });
         }
-        list.len() < MAX_ARTIFACTS && path.len() < MAX_DEPTH
+        list.len() < MAX_ARTIFACTS
     });
     list.sort_by(|a, b| a.path.cmp(&b.path));
     list

@@ -30,6 +30,8 @@ use crate::watched::watched;
 
 /// How long an interpreter may take to start and import what it was told to.
 const START: Duration = Duration::from_secs(60);
+/// How long a zygote may take to fork.
+const FORK: Duration = Duration::from_secs(30);
 /// How much of a zygote's standard error is kept.
 const KEPT_STDERR: usize = 4096;
 
@@ -92,6 +94,7 @@ impl Zygote {
             Walls::Full => None,
             Walls::Nested => Some(setting.folder().while_doing("make a private directory")?),
         };
+        let unused = Unused(folder.clone());
         let plan = setting.zygote(walls, folder.clone());
         let (ours, theirs) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
@@ -104,6 +107,8 @@ impl Zygote {
             .arg("helper")
             .env_clear()
             .current_dir("/")
+            // What a terminal sends to our group is for us; the helper ends when we do.
+            .process_group(0)
             .stdin(Stdio::from(theirs))
             .stdout(Stdio::from(lifeline_theirs))
             .stderr(Stdio::from(stderr_write))
@@ -126,9 +131,12 @@ impl Zygote {
         };
         let pid = outside::pid_of(&pidfd).while_doing("find the zygote")?;
         let status = Status::of(pid).while_doing("look at the zygote")?;
-        expect("threads of the zygote", status.first("Threads:"), "1")?;
+        if status.first("Threads:") != Some("1") {
+            return Err(EngineError::Threads);
+        }
         expect("version of the zygote", Some(&python), &setting.python.version)?;
         let baseline = outside::baseline(pid).while_doing("measure the zygote")?;
+        unused.keep();
         let waiting = Shared::default();
         let reader = tokio::spawn(read(control.clone(), waiting.clone()));
         Ok(Zygote {
@@ -165,22 +173,50 @@ impl Zygote {
     pub async fn fork(&self, plan: JarPlan) -> Result<ForkedJar, EngineError> {
         let jar = self.next.fetch_add(1, Ordering::Relaxed);
         let (answer, answered) = oneshot::channel();
-        locked(&self.waiting).forks.insert(jar, answer);
+        {
+            let mut waiting = locked(&self.waiting);
+            if waiting.gone {
+                return Err(EngineError::ZygoteGone);
+            }
+            waiting.forks.insert(jar, answer);
+        }
+        // Whatever happens below, nobody waits for this any more when it is over.
+        let _asked = Asked { waiting: &self.waiting, jar };
         let request = ToZygote::<JarWalls, JarPlan>::Fork { jar, plan };
         tell(&self.control, &request).await.while_doing("ask the zygote for a fork")?;
-        match answered.await {
+        let slow = EngineError::TooSlow { what: "forking a jar", seconds: FORK.as_secs() };
+        match timeout(FORK, answered).await.map_err(|_| slow)? {
             Ok(Ok(forked)) => Ok(forked),
             Ok(Err(fault)) => Err(EngineError::Walls(fault)),
-            Err(_) => Err(EngineError::ZygoteEnded { stderr: String::new() }),
+            Err(_) => Err(EngineError::ZygoteGone),
         }
     }
 
     /// Ends the zygote with all its jars and waits until nothing of it is left.
     pub async fn shutdown(&self) {
         self.reader.abort();
+        forget_all(&self.waiting);
         drop(self.lifeline.lock().unwrap_or_else(PoisonError::into_inner).take());
         // An error here means that it was reaped already.
         self.helper.lock().await.wait().await.ok();
+    }
+}
+
+/// Removes the folder of a zygote that did not start.
+struct Unused(Option<PathBuf>);
+
+impl Unused {
+    fn keep(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Unused {
+    fn drop(&mut self) {
+        if let Some(folder) = &self.0 {
+            // A helper that got further removes it too.
+            belljar_jail::remove_tree(folder).ok();
+        }
     }
 }
 
@@ -267,11 +303,14 @@ async fn read(control: Arc<AsyncFd<OwnedFd>>, waiting: Shared) {
         match message {
             FromZygote::Forked { jar } => {
                 let (end, ended) = oneshot::channel();
-                let answer = waiting.forks.remove(&jar);
-                if let (Ok(descriptors), Some(answer)) = (descriptors.try_into(), answer) {
-                    // If the caller is gone, dropping the jar's descriptors ends it: its pipes
-                    // close, and it finds nobody to tell that it is sealed.
-                    if answer.send(Ok(ForkedJar { descriptors, ended })).is_ok() {
+                // If the caller is gone, dropping the jar's descriptors ends it: its pipes close, and
+                // it finds nobody to tell that it is sealed.
+                if let Some(answer) = waiting.forks.remove(&jar) {
+                    let forked = descriptors
+                        .try_into()
+                        .map(|descriptors| ForkedJar { descriptors, ended })
+                        .map_err(|_| too_few_descriptors());
+                    if answer.send(forked).is_ok() {
                         waiting.ends.insert(jar, end);
                     }
                 }
@@ -290,10 +329,37 @@ async fn read(control: Arc<AsyncFd<OwnedFd>>, waiting: Shared) {
             FromZygote::Started {} | FromZygote::Ready { .. } | FromZygote::Failed(_) => {}
         }
     }
-    let mut waiting = locked(&waiting);
+    forget_all(&waiting);
+}
+
+/// The zygote is gone: whoever waits for it hears so.
+fn forget_all(waiting: &Shared) {
+    let mut waiting = locked(waiting);
     waiting.gone = true;
     waiting.forks.clear();
     waiting.ends.clear();
+}
+
+/// A fork that was asked for.
+struct Asked<'a> {
+    waiting: &'a Shared,
+    jar: u64,
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        locked(self.waiting).forks.remove(&self.jar);
+    }
+}
+
+/// The kernel drops descriptors that the receiver has no room for.
+fn too_few_descriptors() -> SetupFault {
+    SetupFault {
+        layer: "fork".into(),
+        step: "recvmsg".into(),
+        object: "the descriptors of a jar".into(),
+        answer: "not all arrived; this process may have too many open files (ulimit -n)".into(),
+    }
 }
 
 /// The end of a stream, bounded.

@@ -3,7 +3,9 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
+use rustix::io::Errno;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags,
@@ -35,6 +37,28 @@ pub fn send(
     Ok(())
 }
 
+/// Sends one message, and tries again for a while if too many descriptors of this user are on the
+/// way already: the kernel bounds them, and other jars may be sealing themselves.
+pub fn send_patiently(
+    socket: impl AsFd,
+    message: &impl Serialize,
+    descriptors: &[BorrowedFd<'_>],
+) -> io::Result<()> {
+    let mut tries = 0;
+    loop {
+        match send(&socket, message, descriptors) {
+            Err(error)
+                if error.raw_os_error() == Some(Errno::TOOMANYREFS.raw_os_error())
+                    && tries < 5_000 =>
+            {
+                tries += 1;
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            other => return other,
+        }
+    }
+}
+
 /// Receives one message. `None` means that the other side is gone. Blocks unless the socket is
 /// non-blocking.
 pub fn receive<T: DeserializeOwned>(socket: impl AsFd) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
@@ -59,8 +83,13 @@ pub fn receive<T: DeserializeOwned>(socket: impl AsFd) -> io::Result<Option<(T, 
     if got.bytes == 0 {
         return Ok(None);
     }
-    if got.flags.intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC) {
+    if got.flags.contains(ReturnFlags::TRUNC) {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "message cut short"));
+    }
+    if got.flags.contains(ReturnFlags::CTRUNC) {
+        // There was no room for all descriptors. Some of a set are of no use; whoever needs them
+        // sees that there are none.
+        descriptors.clear();
     }
     Ok(Some((serde_json::from_slice(&bytes[..got.bytes])?, descriptors)))
 }

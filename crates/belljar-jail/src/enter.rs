@@ -8,18 +8,16 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use belljar_protocol::{SetupFault, Walls};
 use belljar_sys::{fds, seccomp};
-use rustix::io::Errno;
 use rustix::process::{
     DumpableBehavior, Signal, dumpable_behavior, getegid, geteuid, getpid,
     parent_process_death_signal, set_dumpable_behavior, set_parent_process_death_signal, setsid,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::fault::{OrFault, expect, fault};
+use crate::fault::{OrFault, expect};
 use crate::files::{self, Writable};
 use crate::limits::{Resource, Rlimit};
 use crate::plan::{JarPlan, JarWalls, SECCOMP_FD, ZYGOTE_CONTROL_FD, ZygotePlan};
@@ -156,22 +154,13 @@ fn confine(walls: &JarWalls, plan: &JarPlan) -> Result<(SealReport, OwnedFd, Own
     Ok((report, listener, writable.descriptor))
 }
 
-/// Says the last word. The kernel bounds how many descriptors one user may have on the way, and
-/// other jars may be sealing themselves: it is tried again for a while.
+/// Says the last word.
 fn tell(
     word: &OwnedFd,
     said: Result<SealReport, SetupFault>,
     descriptors: &[BorrowedFd<'_>],
 ) -> Result<(), SetupFault> {
-    for _ in 0..5_000 {
-        match control::send(word, &said, descriptors) {
-            Err(error) if error.raw_os_error() == Some(Errno::TOOMANYREFS.raw_os_error()) => {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            other => return other.or_fault("seal", "sendmsg", "last word"),
-        }
-    }
-    Err(fault("seal", "sendmsg", "last word", "too many descriptors on the way"))
+    control::send_patiently(word, &said, descriptors).or_fault("seal", "sendmsg", "last word")
 }
 
 fn die_with_parent() -> Result<(), SetupFault> {

@@ -21,6 +21,8 @@ use crate::{control, enter, identity};
 
 /// Runs the helper to its end.
 pub fn helper() -> ExitCode {
+    // It ends when the engine does, and not before: somebody must clean up.
+    belljar_sys::ignore_endings();
     let Ok((control, lifeline)) = take_descriptors() else {
         return ExitCode::FAILURE;
     };

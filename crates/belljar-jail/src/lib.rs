@@ -26,7 +26,7 @@ pub mod profile;
 mod removal;
 mod root;
 
-pub use control::{MAX_MESSAGE, receive, send};
+pub use control::{MAX_MESSAGE, receive, send, send_patiently};
 pub use enter::{SealReport, seal};
 pub use fault::hint;
 pub use helper::helper;

@@ -77,6 +77,8 @@ impl Decoder {
         let mut at = 0;
         while let Some(claimed) = claimed_at(&self.held, at) {
             if claimed > self.max_body {
+                // What follows cannot be a frame; only its header is kept, to say so again.
+                self.held.truncate(at + HEADER);
                 let allowed = self.max_body as u64;
                 return Err(FrameFault::TooLong { claimed: claimed as u64, allowed });
             }

@@ -21,7 +21,7 @@ mod wait;
 pub use clone::{Forked, Namespaces, clone3};
 pub use landlock::landlock_abi;
 pub use mount::{MountFlags, mount_setattr};
-pub use signals::default_all as default_signals;
+pub use signals::{default_all as default_signals, ignore_endings};
 pub use syscalls::{name_of, number_of};
 pub use wait::{Ended, cpu_time, exit_now, reap};
 

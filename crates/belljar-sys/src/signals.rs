@@ -2,6 +2,14 @@
 
 use std::io;
 
+/// Ignores what a terminal or a service manager sends to end a program.
+pub fn ignore_endings() {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
+        // SAFETY: SIG_IGN installs no code, and these four can be ignored.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
+}
+
 /// Gives every signal its default action and unblocks all of them.
 pub fn default_all() -> io::Result<()> {
     for signal in 1..=64 {

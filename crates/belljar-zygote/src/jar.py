@@ -25,7 +25,15 @@ NAME = "job.py"
 MAX_TEXT = 4_000
 MAX_TRACEBACK = 16_000
 LAST_RESORT = b'{"failed":{"type":"MemoryError","message":""}}'
-WARM_CODE = "warm = {'n': [n * n for n in range(8)]}\nresult = sum(warm['n'])\nresult"
+MAIN = sys.modules["__main__"]
+WARM_JOB = json.dumps(
+    {
+        "code": "warm = {'n': [n * n for n in range(8)]}\nresult = sum(warm['n'])",
+        "context": {"n": 1},
+        "temporary": os.environ["TMPDIR"],
+        "library_threads": 1,
+    }
+)
 # What stands for a value that nests deeper than can be written.
 TOO_DEEP = b"[" * 500 + b"]" * 500
 THREAD_VARIABLES = (
@@ -65,7 +73,11 @@ def shortened(text, most):
 
 def clean(text, most):
     """A text that any JSON reader takes, whatever half characters the guest put into it."""
-    return shortened(str(text), most).encode("utf-8", "backslashreplace").decode("utf-8")
+    try:
+        text = str(text)
+    except Exception:
+        text = "(its text cannot be had)"
+    return shortened(text, most).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def encode(message):
@@ -88,8 +100,10 @@ def encode_result(value):
     except UnicodeEncodeError:
         return bad_result("not_text", "half of a surrogate pair")
     except ValueError as error:
-        if "ircular" not in str(error):
+        if "float" in str(error):
             return bad_result("not_finite", error)
+        if "ircular" not in str(error):
+            return bad_result("not_json", error)
         data = TOO_DEEP
     except TypeError as error:
         return bad_result("not_json", error)
@@ -138,11 +152,19 @@ def finish():
     if threading.active_count() > 1:
         threading._shutdown()
     atexit._run_exitfuncs()
+    flush()
+
+
+def flush():
     for stream in (sys.stdout, sys.stderr):
-        stream.flush()
+        # The code may have closed or replaced them.
+        try:
+            stream.flush()
+        except (AttributeError, ValueError, OSError):
+            pass
 
 
-def run_job(job):
+def run_job(job, finish):
     module = types.ModuleType("__main__")
     module.__file__ = NAME
     module.context = job.get("context")
@@ -164,10 +186,17 @@ def run_job(job):
 
 
 def refresh(job):
-    """What a fork must not share with its siblings, and what belongs to this jar alone."""
-    os.environ["HOME"] = os.environ["TMPDIR"] = job["temporary"]
-    for name in THREAD_VARIABLES:
-        os.environ[name] = str(job["library_threads"])
+    """What belongs to this jar alone."""
+    temporary, threads = job["temporary"], str(job["library_threads"])
+    if os.environ.get("TMPDIR") != temporary:
+        os.environ["HOME"] = os.environ["TMPDIR"] = temporary
+    if os.environ.get(THREAD_VARIABLES[0]) != threads:
+        for name in THREAD_VARIABLES:
+            os.environ[name] = threads
+
+
+def diverge():
+    """What a fork must not share with its siblings. `random` sees to itself."""
     loaded = sys.modules
     if "tempfile" in loaded:
         loaded["tempfile"].tempdir = None
@@ -180,12 +209,14 @@ def refresh(job):
 
 def warm():
     """A job of no importance: whatever a first job would touch is touched."""
-    job = json.loads(json.dumps({"code": WARM_CODE, "context": None, "temporary": "/"}))
-    module = types.ModuleType("__main__")
-    encode_result(execute(job["code"], module.__dict__))
+    job = json.loads(WARM_JOB)
+    refresh(job)
+    run_job(job, flush)
+    sys.modules["__main__"] = MAIN
 
 
 def main():
+    diverge()
     message = read_frame()
     while "warm" in message:
         warm()
@@ -194,7 +225,7 @@ def main():
     job = message["job"]
     try:
         refresh(job)
-        body = run_job(job)
+        body = run_job(job, finish)
     except BaseException as error:
         try:
             body = encode_failure(error)
@@ -215,7 +246,11 @@ def prepare():
     # Only the loader needed it, and that has done its work.
     os.environ.pop("LD_ORIGIN_PATH", None)
     for name in preload:
-        importlib.import_module(name)
+        try:
+            importlib.import_module(name)
+        except BaseException as error:
+            sys.stderr.write(f"cannot preload {name}: {type(error).__name__}: {error}\n")
+            os._exit(1)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True, errors="backslashreplace")
     sys.argv = [NAME]

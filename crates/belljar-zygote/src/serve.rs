@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use belljar_jail::{JarPlan, JarWalls, SECCOMP_FD, ZYGOTE_CONTROL_FD, receive, seal, send};
+use belljar_jail::{
+    JarPlan, JarWalls, SECCOMP_FD, ZYGOTE_CONTROL_FD, receive, seal, send, send_patiently,
+};
 use belljar_protocol::{FromZygote, SetupFault, ToZygote, WIRE_VERSION, Walls};
 use belljar_sys::cpython::ForkHooks;
 use belljar_sys::{Forked, Namespaces, clone3, exit_now, fds, reap};
@@ -41,7 +43,7 @@ struct Pipes {
     jar: [OwnedFd; 5],
 }
 
-/// The token under which the control socket is watched; jars use their own numbers above it.
+/// The token under which the control socket is watched; jars are watched under their own numbers.
 const CONTROL: u64 = u64::MAX;
 
 pub fn serve(python: String) -> End {
@@ -116,8 +118,8 @@ impl Zygote {
             Err(error) => {
                 let fault = SetupFault {
                     layer: "fork".into(),
-                    step: "clone3".into(),
-                    object: String::new(),
+                    step: "pipe, socketpair or clone3".into(),
+                    object: "one jar".into(),
                     answer: error.to_string(),
                 };
                 send(&self.control, &FromZygote::NotForked { jar, fault }, &[])?;
@@ -127,7 +129,8 @@ impl Zygote {
                 let token = epoll::EventData::new_u64(jar);
                 epoll::add(&self.ready, &pidfd, token, epoll::EventFlags::IN)?;
                 let [a, b, c, d, e] = pipes.engine.each_ref().map(AsFd::as_fd);
-                send(&self.control, &FromZygote::Forked { jar }, &[pidfd.as_fd(), a, b, c, d, e])?;
+                let message = FromZygote::Forked { jar };
+                send_patiently(&self.control, &message, &[pidfd.as_fd(), a, b, c, d, e])?;
                 self.jars.insert(jar, pidfd);
                 Ok(None)
             }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::arguments;
 use crate::bench::{self, Size};
-use crate::failure::{Failure, print_json};
+use crate::failure::{Failure, print, print_json};
 use crate::paint::Paint;
 
 pub async fn bench(arguments: arguments::Bench) -> Result<std::process::ExitCode, Failure> {
@@ -63,9 +63,7 @@ pub async fn bench(arguments: arguments::Bench) -> Result<std::process::ExitCode
         print_json(&report)?;
     } else {
         let text = page(&report, Paint::stdout());
-        std::io::stdout()
-            .write_all(text.as_bytes())
-            .map_err(Failure::os("write to standard output"))?;
+        print(&text)?;
     }
     Ok(0.into())
 }

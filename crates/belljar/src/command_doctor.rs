@@ -1,12 +1,10 @@
 //! `belljar doctor`.
 
-use std::io::Write;
-
 use belljar_engine::doctor::{Report, State, examine};
 use belljar_protocol::ExitCode;
 
 use crate::arguments::{self, Doctor};
-use crate::failure::{Failure, print_json};
+use crate::failure::{Failure, print, print_json};
 use crate::paint::Paint;
 
 pub async fn doctor(arguments: Doctor) -> Result<std::process::ExitCode, Failure> {
@@ -20,9 +18,7 @@ pub async fn doctor(arguments: Doctor) -> Result<std::process::ExitCode, Failure
         print_json(&report)?;
     } else {
         let text = table(&report, Paint::stdout());
-        std::io::stdout()
-            .write_all(text.as_bytes())
-            .map_err(Failure::os("write to standard output"))?;
+        print(&text)?;
     }
     let code = if report.full { ExitCode::Ok } else { ExitCode::Engine };
     Ok((code as u8).into())

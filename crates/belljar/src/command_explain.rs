@@ -1,7 +1,6 @@
 //! `belljar explain`.
 
 use std::fmt::Display;
-use std::io::Write;
 use std::path::Path;
 
 use belljar_engine::Plan;
@@ -9,7 +8,7 @@ use belljar_jail::profile::Profile;
 use belljar_jail::{JarDirectory, MountKind};
 
 use crate::arguments::Explain;
-use crate::failure::{Failure, print_json};
+use crate::failure::{Failure, print, print_json};
 use crate::paint::Paint;
 
 pub fn explain(arguments: Explain) -> Result<std::process::ExitCode, Failure> {
@@ -21,9 +20,7 @@ pub fn explain(arguments: Explain) -> Result<std::process::ExitCode, Failure> {
         print_json(&plan)?;
     } else {
         let text = describe(&plan, Paint::stdout());
-        std::io::stdout()
-            .write_all(text.as_bytes())
-            .map_err(Failure::os("write to standard output"))?;
+        print(&text)?;
     }
     Ok(0.into())
 }

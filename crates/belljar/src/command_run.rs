@@ -9,8 +9,8 @@ use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::arguments::Run;
-use crate::failure::{Failure, print_json};
-use crate::guest_text::visible;
+use crate::failure::{Failure, print, print_json};
+use crate::guest_text::{Whole, visible};
 use crate::paint::Paint;
 
 pub async fn run(arguments: Run) -> Result<std::process::ExitCode, Failure> {
@@ -32,6 +32,10 @@ async fn attempt(arguments: &Run) -> Result<std::process::ExitCode, Failure> {
         if tokio::signal::ctrl_c().await.is_ok() {
             // The run may be over already.
             stop.send(()).ok();
+        }
+        if tokio::signal::ctrl_c().await.is_ok() {
+            // Twice means now. The helper sees us go and takes everything with it.
+            std::process::exit(i32::from(ExitCode::Cancelled as u8));
         }
     });
     let (chunks, printer) = if arguments.json {
@@ -104,18 +108,23 @@ fn input(text: &str) -> Result<Box<RawValue>, Failure> {
 
 /// Prints output as it comes.
 fn print_chunks(mut chunks: mpsc::Receiver<Chunk>) -> std::io::Result<()> {
+    let (mut out, mut err) = (Whole::default(), Whole::default());
     while let Some(chunk) = chunks.blocking_recv() {
         match chunk.stream {
-            Stream::Stdout => write_guest(std::io::stdout(), &chunk.bytes)?,
-            Stream::Stderr => write_guest(std::io::stderr(), &chunk.bytes)?,
+            Stream::Stdout => write_guest(std::io::stdout(), &mut out, &chunk.bytes)?,
+            Stream::Stderr => write_guest(std::io::stderr(), &mut err, &chunk.bytes)?,
         }
     }
     Ok(())
 }
 
-fn write_guest(mut to: impl Write + IsTerminal, bytes: &[u8]) -> std::io::Result<()> {
+fn write_guest(
+    mut to: impl Write + IsTerminal,
+    whole: &mut Whole,
+    bytes: &[u8],
+) -> std::io::Result<()> {
     if to.is_terminal() {
-        to.write_all(visible(&String::from_utf8_lossy(bytes)).as_bytes())?;
+        to.write_all(visible(&whole.take(bytes)).as_bytes())?;
     } else {
         to.write_all(bytes)?;
     }
@@ -129,8 +138,8 @@ fn print_end(outcome: &Outcome) -> Result<(), Failure> {
     if let Some(result) = &outcome.result {
         let mut text = result.get().to_owned();
         text.push('\n');
-        write_guest(std::io::stdout(), text.as_bytes())
-            .map_err(Failure::os("write to standard output"))?;
+        let shown = if std::io::stdout().is_terminal() { visible(&text) } else { text };
+        print(&shown)?;
     }
     if let Some(error) = &outcome.error {
         if let Some(traceback) = &error.traceback {

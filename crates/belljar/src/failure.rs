@@ -37,6 +37,7 @@ impl Failure {
         match self {
             Failure::Usage { .. } | Failure::Run(RunError::Request(_)) => ExitCode::Request,
             Failure::Run(RunError::Engine(_)) => ExitCode::Engine,
+            Failure::Run(RunError::Cancelled) => ExitCode::Cancelled,
         }
     }
 
@@ -45,6 +46,7 @@ impl Failure {
             Failure::Usage { hint, .. } => hint.clone(),
             Failure::Run(RunError::Request(error)) => error.hint().map(Into::into),
             Failure::Run(RunError::Engine(error)) => error.hint().map(Into::into),
+            Failure::Run(RunError::Cancelled) => None,
         }
     }
 
@@ -54,6 +56,7 @@ impl Failure {
             Failure::Usage { message, .. } => vec![message.clone()],
             Failure::Run(RunError::Request(error)) => chain(error),
             Failure::Run(RunError::Engine(error)) => chain(error),
+            Failure::Run(error @ RunError::Cancelled) => chain(error),
         }
     }
 
@@ -78,7 +81,11 @@ impl Failure {
 
     /// Prints the failure for a program.
     pub fn report_json(&self) -> Result<std::process::ExitCode, Failure> {
-        let kind = if self.code() == ExitCode::Request { "request" } else { "engine" };
+        let kind = match self.code() {
+            ExitCode::Request => "request",
+            ExitCode::Cancelled => "cancelled",
+            _ => "engine",
+        };
         let chain = self.chain();
         let body = serde_json::json!({
             "failure": {
@@ -112,5 +119,13 @@ pub fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
         .map_err(std::io::Error::other)
         .map_err(Failure::os("write JSON"))?;
     text.push('\n');
-    std::io::stdout().write_all(text.as_bytes()).map_err(Failure::os("write to standard output"))
+    print(&text)
+}
+
+/// Text on standard output. Whoever closed it does not want to read on, which is no failure.
+pub fn print(text: &str) -> Result<(), Failure> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.map_err(Failure::os("write to standard output")),
+    }
 }

@@ -56,7 +56,14 @@ async fn a_half_written_answer_is_named() {
 #[tokio::test]
 async fn a_claimed_length_is_not_believed() {
     let bench = Bench::new();
-    let outcome = bench.ask(&says("b'\\xff\\xff\\xff\\xff'", "time.sleep(20)")).await;
+    let claim = "b'\\xff\\xff\\xff\\xff'";
+    let outcome = bench.ask(&says(claim, "os._exit(0)")).await;
+    assert_eq!(error(&outcome).type_name, "BrokenFrame");
+    let strict = policy(|limits| limits.wall_ms = 500);
+    let outcome = bench.run(strict, &says(claim, "time.sleep(20)")).await;
+    assert_limit(&outcome, LimitName::WallMs, 500);
+    // Bytes that really come are a fact.
+    let outcome = bench.ask(&says(claim, "while True: os.write(4, b'x' * 65536)")).await;
     assert_limit(&outcome, LimitName::ResultBytes, 1 << 20);
     bench.close().await;
 }

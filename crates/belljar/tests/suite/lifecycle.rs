@@ -31,7 +31,7 @@ async fn a_cancelled_run_says_so() {
 
 #[tokio::test]
 async fn a_dropped_run_leaves_nothing() {
-    let bench = Bench::new();
+    let bench = Bench::without_pool();
     bench.ask("1").await;
     let started = Instant::now();
     let dropped = tokio::time::timeout(Duration::from_millis(300), bench.engine.run(sleeping()));
@@ -104,7 +104,7 @@ async fn join_all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
 
 #[tokio::test]
 async fn a_zygote_that_dies_is_replaced() {
-    let bench = Bench::new();
+    let bench = Bench::without_pool();
     bench.ask("1").await;
     // The last of the descendants of helper and zygote is the zygote.
     let zygote = descendants(std::process::id()).into_iter().max().unwrap();
@@ -197,4 +197,65 @@ async fn a_deep_tree_is_removed() {
     let code = "import os\nfor n in range(400):\n    os.mkdir('d')\n    os.chdir('d')\n";
     bench.ask(code).await;
     bench.close().await;
+}
+
+#[tokio::test]
+async fn shutting_down_ends_runs_that_wait_for_a_fork() {
+    let bench = std::sync::Arc::new(Bench::new());
+    bench.ask("1").await;
+    for yields in [1, 2, 3, 5] {
+        let running = tokio::spawn({
+            let bench = bench.clone();
+            async move { bench.engine.run(sleeping()).await.is_ok() }
+        });
+        for _ in 0..yields {
+            tokio::task::yield_now().await;
+        }
+        bench.engine.shutdown().await;
+        let ended = tokio::time::timeout(Duration::from_secs(10), running).await;
+        assert!(!ended.expect("it hangs").unwrap(), "a run outlived its engine");
+    }
+    std::sync::Arc::into_inner(bench).unwrap().close().await;
+}
+
+#[tokio::test]
+async fn more_runs_than_descriptors_wait_for_each_other() {
+    let bench = Bench::new();
+    let nofile = rustix::process::Resource::Nofile;
+    let before = rustix::process::getrlimit(nofile);
+    let low = rustix::process::Rlimit { current: Some(256), maximum: before.maximum };
+    rustix::process::setrlimit(nofile, low).unwrap();
+    let tight = Bench::new();
+    let runs = (0..80).map(|number| {
+        let engine = &tight.engine;
+        let job = Job::new(format!("result = {number}")).with_policy(policy(|_| {}));
+        async move { result(&engine.run(job).await.unwrap()) }
+    });
+    let answers = join_all(runs.collect()).await;
+    assert_eq!(answers, (0..80).map(|number| number.to_string()).collect::<Vec<_>>());
+    tight.close().await;
+    rustix::process::setrlimit(nofile, before).unwrap();
+    bench.close().await;
+}
+
+#[test]
+fn an_interrupt_from_the_terminal_cancels_the_run() {
+    use std::os::unix::process::CommandExt;
+    let folder = Folder::new();
+    let mut command = Command::new(program());
+    command.args(["run", "--walls", walls().as_str(), "-c", SLEEP, "--python"]).arg(python());
+    command.env("TMPDIR", &folder.0).process_group(0);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let started = Instant::now();
+    let mut first = [0; 3];
+    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut first).unwrap();
+    // To the whole group, as a terminal does.
+    let group = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
+    rustix::process::kill_process_group(group, rustix::process::Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(7), "{said}");
+    assert!(said.contains("cancelled"), "{said}");
+    assert!(started.elapsed() < Duration::from_secs(20));
+    assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 0, "a directory is left");
 }

@@ -211,3 +211,14 @@ result = [len([1]), 'SEEN' in os.environ, '/jar' in sys.path, os.listdir('.'), o
     assert_ne!(result(&bench.ask(random).await), result(&bench.ask(random).await));
     bench.close().await;
 }
+
+#[tokio::test]
+async fn streams_that_the_code_closed_or_replaced_are_no_error() {
+    let bench = Bench::new();
+    for code in ["import sys\nsys.stdout.close()\n5", "import sys\nsys.stdout = None\n5"] {
+        assert_eq!(result(&bench.ask(code).await), "5");
+    }
+    let outcome = bench.ask("class E(Exception):\n    def __str__(self): 1/0\nraise E()").await;
+    assert_eq!(error(&outcome).type_name, "E");
+    bench.close().await;
+}

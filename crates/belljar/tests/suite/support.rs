@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use belljar_engine::{Config, Engine, Installation};
+use belljar_engine::{Config, Engine, Installation, PoolConfig};
 use belljar_protocol::{GuestError, Job, Kind, LimitName, Limits, Outcome, Policy, Walls};
 
 /// The program under test: the one built with this suite, or another that is named.
@@ -82,11 +82,21 @@ impl Bench {
     }
 
     pub fn with(python: impl Into<PathBuf>, preload: &[&str]) -> Bench {
+        Bench::made(python, preload, PoolConfig::default())
+    }
+
+    /// An engine in which no jar stands: its processes are a helper, a zygote, and running jars.
+    pub fn without_pool() -> Bench {
+        Bench::made(python(), &[], PoolConfig { ceiling: 0, ..PoolConfig::default() })
+    }
+
+    fn made(python: impl Into<PathBuf>, preload: &[&str], pool: PoolConfig) -> Bench {
         let folder = Folder::new();
         let before = Traces::now(&folder.0);
         let config = Config {
             preload: preload.iter().map(|name| (*name).to_owned()).collect(),
             scratch: folder.0.clone(),
+            pool,
             ..Config::new(Installation::beside(program()).unwrap(), python)
         };
         Bench { engine: Engine::new(config).unwrap(), folder, before }
