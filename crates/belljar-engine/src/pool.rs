@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use belljar_protocol::{Policy, Walls};
 use tokio::sync::{Mutex, Notify, Semaphore};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 
 use crate::error::While;
 use crate::jar::Jar;
@@ -23,6 +23,8 @@ use crate::{EngineError, engine::new_id};
 
 /// How many jars are made at once when nobody waits.
 const FILLING: usize = 3;
+/// How long the keeper waits after a jar was taken before it makes another.
+const SETTLE: Duration = Duration::from_millis(1);
 /// A shelf that nobody came to for this long is halved.
 const IDLE: Duration = Duration::from_secs(30);
 
@@ -65,6 +67,8 @@ pub(crate) struct Pool {
     /// One for each jar that this process has descriptors for.
     slots: Arc<Semaphore>,
     keeper: SyncMutex<Option<JoinHandle<()>>>,
+    /// Jars that are being made for later.
+    fills: SyncMutex<JoinSet<()>>,
 }
 
 /// Counts a waiting run for as long as it waits.
@@ -89,6 +93,7 @@ impl Pool {
             wanted: Arc::default(),
             slots: Arc::new(Semaphore::new(slots())),
             keeper: SyncMutex::default(),
+            fills: SyncMutex::default(),
         }
     }
 
@@ -255,6 +260,8 @@ impl Pool {
     /// Starts making what is missing on the shelves, unless somebody waits.
     fn fill(self: &Arc<Self>) {
         let mut shelves = self.shelves();
+        let mut fills = self.fills.lock().unwrap_or_else(PoisonError::into_inner);
+        while fills.try_join_next().is_some() {}
         let mut busy: usize = shelves.values().map(|shelf| shelf.filling).sum();
         for (shape, shelf) in shelves.iter_mut() {
             while shelf.jars.len() + shelf.filling < shelf.target
@@ -263,7 +270,7 @@ impl Pool {
             {
                 shelf.filling += 1;
                 busy += 1;
-                tokio::spawn(fill_one(self.clone(), *shape, shelf.policy.clone()));
+                fills.spawn(fill_one(self.clone(), *shape, shelf.policy.clone()));
             }
         }
     }
@@ -287,6 +294,11 @@ impl Pool {
         if let Some(keeper) = keeper {
             keeper.abort();
         }
+        let mut fills = {
+            let mut fills = self.fills.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *fills)
+        };
+        fills.shutdown().await;
         self.shelves().clear();
         for walls in [Walls::Full, Walls::Nested] {
             if let Some(zygote) = self.place(walls).lock().await.take() {
@@ -322,7 +334,11 @@ async fn keep(pool: Weak<Pool>, wanted: Arc<Notify>) {
     let mut tick = tokio::time::interval(Duration::from_secs(1));
     loop {
         let ticked = tokio::select! {
-            () = wanted.notified() => false,
+            // Those who come at once are served before anything is made for later.
+            () = wanted.notified() => {
+                tokio::time::sleep(SETTLE).await;
+                false
+            }
             _ = tick.tick() => true,
         };
         let Some(pool) = pool.upgrade() else { return };

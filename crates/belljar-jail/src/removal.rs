@@ -14,7 +14,8 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-/// Removes a directory with everything in it. One that is not there is removed already.
+/// Removes a directory with everything in it. What is not there is removed already, and what
+/// appears meanwhile is removed too.
 pub fn remove_tree(path: &Path) -> io::Result<()> {
     let top = match open_directory(CWD, path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -24,25 +25,42 @@ pub fn remove_tree(path: &Path) -> io::Result<()> {
     loop {
         let entries = names(&top)?;
         if entries.is_empty() {
-            return std::fs::remove_dir(path);
+            match std::fs::remove_dir(path) {
+                Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => continue,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+                other => return other,
+            }
         }
         for name in entries {
-            if !is_directory(&top, &name)? {
-                unlinkat(&top, &name, AtFlags::empty())?;
-                continue;
+            match remove_entry(&top, &name, &mut moved) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                // Something was put into it after it was listed: the next round has it.
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::NotADirectory
+                    ) => {}
+                other => other?,
             }
-            let folder = open_directory(&top, name.as_c_str())?;
-            for inner in names(&folder)? {
-                if is_directory(&folder, &inner)? {
-                    moved += 1;
-                    renameat(&folder, &inner, &top, format!(".removing-{moved}"))?;
-                } else {
-                    unlinkat(&folder, &inner, AtFlags::empty())?;
-                }
-            }
-            unlinkat(&top, &name, AtFlags::REMOVEDIR)?;
         }
     }
+}
+
+/// Removes one entry of the top; the directories in it are moved there instead.
+fn remove_entry(top: &OwnedFd, name: &CString, moved: &mut u64) -> io::Result<()> {
+    if !is_directory(top, name)? {
+        return Ok(unlinkat(top, name, AtFlags::empty())?);
+    }
+    let folder = open_directory(top, name.as_c_str())?;
+    for inner in names(&folder)? {
+        if is_directory(&folder, &inner)? {
+            *moved += 1;
+            renameat(&folder, &inner, top, format!(".removing-{moved}"))?;
+        } else {
+            unlinkat(&folder, &inner, AtFlags::empty())?;
+        }
+    }
+    Ok(unlinkat(top, name, AtFlags::REMOVEDIR)?)
 }
 
 fn is_directory(folder: &OwnedFd, name: &CString) -> io::Result<bool> {

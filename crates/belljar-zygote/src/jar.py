@@ -7,6 +7,7 @@ module: nothing here is a wall, and the engine believes none of it.
 
 import ast
 import atexit
+import dis
 import gc
 import importlib
 import json
@@ -25,6 +26,11 @@ NAME = "job.py"
 MAX_TEXT = 4_000
 MAX_TRACEBACK = 16_000
 LAST_RESORT = b'{"failed":{"type":"MemoryError","message":""}}'
+# How code ends that assigns to a name last: with an implicit `return None`.
+STORE_NAME = bytes([dis.opmap["STORE_NAME"]])
+LOAD_AND_RETURN = bytes([dis.opmap["LOAD_CONST"], dis.opmap["RETURN_VALUE"]])
+RETURN_CONST = bytes([dis.opmap.get("RETURN_CONST", 0)])
+EXIT_FUNCTIONS = 0
 MAIN = sys.modules["__main__"]
 WARM_JOB = json.dumps(
     {
@@ -136,22 +142,40 @@ def encode_failure(error):
     return encode({"failed": failure})
 
 
+def ends_in_result(compiled):
+    """Whether the last thing that the code does is to assign to `result`.
+
+    Then its last statement is no expression, and there is no need to take it apart.
+    """
+    tail = compiled.co_code[-6:]
+    at = tail.rfind(STORE_NAME, 0, -2)
+    ends = tail[at + 2 :: 2] in (b"", LOAD_AND_RETURN, RETURN_CONST)
+    return at in (0, 2) and ends and compiled.co_names[tail[at + 1]] == "result"
+
+
 def execute(code, space):
     """Runs the code and returns the value of its last expression, if it ends in one."""
+    compiled = compile(code, NAME, "exec", dont_inherit=True)
+    if ends_in_result(compiled):
+        exec(compiled, space)
+        return None
     tree = compile(code, NAME, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    if last is None:
+        exec(compiled, space)
+        return None
     exec(compile(tree, NAME, "exec", dont_inherit=True), space)
-    if last is not None:
-        tail = ast.Expression(last.value)
-        return eval(compile(tail, NAME, "eval", dont_inherit=True), space)
-    return None
+    tail = ast.Expression(last.value)
+    return eval(compile(tail, NAME, "eval", dont_inherit=True), space)
 
 
 def finish():
     """What an interpreter does at its end: wait for threads, run exit functions, flush."""
     if threading.active_count() > 1:
         threading._shutdown()
-    atexit._run_exitfuncs()
+    # What stands there from the start belongs to modules that have nothing to end, but for logging.
+    if atexit._ncallbacks() != EXIT_FUNCTIONS or "logging" in sys.modules:
+        atexit._run_exitfuncs()
     flush()
 
 
@@ -209,9 +233,10 @@ def diverge():
 
 def warm():
     """A job of no importance: whatever a first job would touch is touched."""
-    job = json.loads(WARM_JOB)
-    refresh(job)
-    run_job(job, flush)
+    for text in (WARM_JOB, WARM_JOB):
+        job = json.loads(text)
+        refresh(job)
+        run_job(job, flush)
     sys.modules["__main__"] = MAIN
 
 
@@ -254,6 +279,8 @@ def prepare():
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True, errors="backslashreplace")
     sys.argv = [NAME]
+    global EXIT_FUNCTIONS
+    EXIT_FUNCTIONS = atexit._ncallbacks()
     # Compiling once here spares every fork the page faults of its first compile.
     warm()
     linecache.lazycache(NAME, {})

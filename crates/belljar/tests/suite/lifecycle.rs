@@ -18,6 +18,7 @@ fn sleeping() -> Job {
 #[tokio::test]
 async fn a_cancelled_run_says_so() {
     let bench = Bench::new();
+    bench.ask("1").await;
     let (stop, cancel) = oneshot::channel();
     tokio::spawn(async move {
         tokio::time::sleep(Duration::from_millis(300)).await;
@@ -106,8 +107,9 @@ async fn join_all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
 async fn a_zygote_that_dies_is_replaced() {
     let bench = Bench::without_pool();
     bench.ask("1").await;
-    // The last of the descendants of helper and zygote is the zygote.
-    let zygote = descendants(std::process::id()).into_iter().max().unwrap();
+    // The oldest below us is the helper, and the oldest below that is the zygote.
+    let helper = descendants(std::process::id()).into_iter().min().unwrap();
+    let zygote = descendants(helper).into_iter().min().unwrap();
     let pid = rustix::process::Pid::from_raw(zygote as i32).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
     tokio::time::sleep(Duration::from_millis(200)).await;
