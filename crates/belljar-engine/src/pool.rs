@@ -55,6 +55,15 @@ struct Shelf {
     visited: Instant,
 }
 
+impl Shelf {
+    /// Puts a jar up, unless there are enough by now.
+    fn put(&mut self, jar: Jar) {
+        if self.jars.len() < self.target {
+            self.jars.push_back(jar);
+        }
+    }
+}
+
 pub(crate) struct Pool {
     setting: Arc<Setting>,
     config: PoolConfig,
@@ -176,7 +185,7 @@ impl Pool {
 
     fn put(&self, shape: Shape, jar: Jar) {
         if let Some(shelf) = self.shelves().get_mut(&shape) {
-            shelf.jars.push_back(jar);
+            shelf.put(jar);
         }
     }
 
@@ -320,7 +329,7 @@ async fn fill_one(pool: Arc<Pool>, shape: Shape, policy: Policy) {
     let failed = made.is_err();
     if let Some(shelf) = pool.shelves().get_mut(&shape) {
         shelf.filling -= 1;
-        shelf.jars.extend(made);
+        made.into_iter().for_each(|jar| shelf.put(jar));
         if failed {
             // A run that needs one will hear why. Making more for later makes no sense now.
             shelf.target = shelf.jars.len();

@@ -242,6 +242,7 @@ def warm():
 
 def main():
     diverge()
+    own = os.getpid()
     message = read_frame()
     while "warm" in message:
         warm()
@@ -260,6 +261,9 @@ def main():
         except BaseException as second:
             name = clean(type(second).__name__, 200)
             body = encode({"failed": {"type": name, "message": "while reporting an error"}})
+    if os.getpid() != own:
+        # A child that the code forked has come to the end of the code. It has no answer to give.
+        os._exit(0)
     write_frame(body)
     # The engine ends the jar. Until then nothing more is to be done.
     while os.read(JOB, 1):

@@ -178,3 +178,20 @@ result = refused
     assert_eq!(result(&outcome), r#"[1,1,1,1,1,"hello"]"#);
     bench.close().await;
 }
+
+#[tokio::test]
+async fn a_child_that_reaches_the_end_of_the_code_does_not_answer_for_it() {
+    if walls() == Walls::Nested {
+        return skip("nested walls grant no child processes");
+    }
+    let bench = Bench::new();
+    let code = "
+import os, time
+child = os.fork() == 0
+if not child: time.sleep(0.3)
+result = 'child' if child else 'parent'
+";
+    let outcome = bench.run(policy(|limits| limits.processes = 1), code).await;
+    assert_eq!(result(&outcome), r#""parent""#);
+    bench.close().await;
+}

@@ -17,4 +17,5 @@ mod limits;
 mod pythons;
 mod real_work;
 mod runs;
+mod standing;
 mod support;

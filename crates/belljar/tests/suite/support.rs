@@ -87,7 +87,11 @@ impl Bench {
 
     /// An engine in which no jar stands: its processes are a helper, a zygote, and running jars.
     pub fn without_pool() -> Bench {
-        Bench::made(python(), &[], PoolConfig { ceiling: 0, ..PoolConfig::default() })
+        Bench::with_pool(PoolConfig { ceiling: 0, ..PoolConfig::default() })
+    }
+
+    pub fn with_pool(pool: PoolConfig) -> Bench {
+        Bench::made(python(), &[], pool)
     }
 
     fn made(python: impl Into<PathBuf>, preload: &[&str], pool: PoolConfig) -> Bench {
