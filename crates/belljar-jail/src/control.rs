@@ -68,9 +68,10 @@ pub fn receive<T: DeserializeOwned>(socket: impl AsFd) -> io::Result<Option<(T, 
     let mut slices = [io::IoSliceMut::new(&mut bytes)];
     let got = loop {
         match rustix::net::recvmsg(&socket, &mut slices, &mut beside, RecvFlags::CMSG_CLOEXEC) {
-            Err(rustix::io::Errno::INTR) => {}
-            // What the other side had not read when it went away shows as a reset.
-            Err(rustix::io::Errno::CONNRESET) => return Ok(None),
+            Err(Errno::INTR) => {}
+            // The other side went away without reading all that we said. The kernel tells so once,
+            // before it hands out what that side had said.
+            Err(Errno::CONNRESET) => {}
             other => break other?,
         }
     };
