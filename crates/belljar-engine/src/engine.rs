@@ -13,7 +13,7 @@ use crate::error::While;
 use crate::planning::Setting;
 use crate::pool::{Pool, PoolConfig};
 use crate::{EngineError, Host, Installation, Plan, Python, RequestError, RunError};
-use crate::{run, scratch, verdict};
+use crate::{run, verdict};
 
 /// What an engine is made of.
 #[derive(Clone, Debug)]
@@ -153,7 +153,6 @@ impl Engine {
             cpu_ms: ended.cpu_us.saturating_sub(record.facts.cpu_before_us) as f64 / 1e3,
             peak_memory_bytes: ended.peak_memory_bytes,
         };
-        let artifacts = scratch::artifacts(&record.jar.directory);
         let denials = record.ledger.denials();
         let decided = verdict::decide(record.end, &record.facts, &record.ledger, limits);
         let (result, error) = match decided {
@@ -170,7 +169,7 @@ impl Engine {
             denials,
             usage,
             isolation: record.jar.isolation.clone(),
-            artifacts,
+            artifacts: record.artifacts,
         })
     }
 

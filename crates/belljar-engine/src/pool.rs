@@ -56,6 +56,18 @@ struct Shelf {
 }
 
 impl Shelf {
+    /// An empty one for jars of this policy's shape.
+    fn new(policy: &Policy) -> Shelf {
+        Shelf {
+            policy: policy.clone(),
+            jars: VecDeque::new(),
+            target: 0,
+            least: 0,
+            filling: 0,
+            visited: Instant::now(),
+        }
+    }
+
     /// Puts a jar up, unless there are enough by now.
     fn put(&mut self, jar: Jar) {
         if self.jars.len() < self.target {
@@ -130,14 +142,7 @@ impl Pool {
     fn standing(&self, policy: &Policy) -> Option<Jar> {
         let mut shelves = self.shelves();
         let room = self.config.ceiling.saturating_sub(shelves.values().map(|s| s.target).sum());
-        let shelf = shelves.entry(Shape::of(policy)).or_insert_with(|| Shelf {
-            policy: policy.clone(),
-            jars: VecDeque::new(),
-            target: 0,
-            least: 0,
-            filling: 0,
-            visited: Instant::now(),
-        });
+        let shelf = shelves.entry(Shape::of(policy)).or_insert_with(|| Shelf::new(policy));
         shelf.visited = Instant::now();
         while let Some(jar) = shelf.jars.pop_front() {
             if jar.is_alive() {
@@ -156,14 +161,7 @@ impl Pool {
         loop {
             let missing = {
                 let mut shelves = self.shelves();
-                let shelf = shelves.entry(shape).or_insert_with(|| Shelf {
-                    policy: policy.clone(),
-                    jars: VecDeque::new(),
-                    target: count,
-                    least: count,
-                    filling: 0,
-                    visited: Instant::now(),
-                });
+                let shelf = shelves.entry(shape).or_insert_with(|| Shelf::new(policy));
                 shelf.least = count;
                 shelf.target = shelf.target.max(count);
                 count.saturating_sub(shelf.jars.len())

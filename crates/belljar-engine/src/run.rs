@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use belljar_protocol::frame::{self, Decoder, FrameFault};
 use belljar_protocol::json::{self, JsonFault, MAX_DEPTH};
-use belljar_protocol::{FromJar, JobFrame, LimitName, Limits, Output, ToJar, Walls};
+use belljar_protocol::{Artifact, FromJar, JobFrame, LimitName, Limits, Output, ToJar, Walls};
 use belljar_sys::cpu_time;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
@@ -42,6 +42,7 @@ pub(crate) struct Record<'a> {
     pub stdout: Output,
     pub stderr: Output,
     pub wall: Duration,
+    pub artifacts: Vec<Artifact>,
     pub jar: Jar,
 }
 
@@ -308,11 +309,12 @@ impl<'a> Watch<'a> {
         let peak = status.as_ref().and_then(|status| status.bytes("VmHWM:")).unwrap_or(0);
         let mut ended = Ended { cpu_us, peak_memory_bytes: peak, ..Ended::default() };
         // Whoever looks at what it left must know that nobody writes there any more.
-        let left_something = !in_memory || !scratch::artifacts(&self.jar.directory).is_empty();
-        if !answered || left_something {
+        let mut artifacts = scratch::artifacts(&self.jar.directory);
+        if !answered || !in_memory || !artifacts.is_empty() {
             let slow = EngineError::TooSlow { what: "ending a jar", seconds: REAP.as_secs() };
             let heard = timeout(REAP, &mut self.jar.ended).await.map_err(|_| slow)?;
             ended = heard.map_err(|_| EngineError::ZygoteGone)?;
+            artifacts = scratch::artifacts(&self.jar.directory);
         }
         let facts = Facts {
             ended,
@@ -336,6 +338,7 @@ impl<'a> Watch<'a> {
             stdout: self.out.output(),
             stderr: self.err.output(),
             wall,
+            artifacts,
             jar: self.jar,
         })
     }

@@ -47,10 +47,3 @@ pub fn close_from_at_exec(first: u32) -> io::Result<()> {
         unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
     crate::check(answer).map(drop)
 }
-
-/// Closes number `fd`, whatever it is.
-pub fn close_number(fd: RawFd) -> io::Result<()> {
-    // SAFETY: close has no memory arguments; the number is one of the fixed ones nobody owns.
-    let answer = unsafe { libc::close(fd) };
-    crate::check(answer.into()).map(drop)
-}
