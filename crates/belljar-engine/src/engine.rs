@@ -10,6 +10,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::error::While;
+use crate::jar::Jar;
 use crate::planning::Setting;
 use crate::pool::{Pool, PoolConfig};
 use crate::{EngineError, Host, Installation, Plan, Python, RequestError, RunError};
@@ -142,8 +143,7 @@ impl Engine {
         let frame = JobFrame {
             code: job.code,
             context: job.input,
-            temporary: jar.temporary.to_string_lossy().into_owned(),
-            library_threads: limits.threads.clamp(1, self.setting.host.processors.max(1)),
+            environment: self.setting.own_environment(&policy, &jar.temporary),
         };
         let record = run::run(jar, frame, limits, options.chunks, cancel).await?;
         let ended = record.facts.ended;
@@ -159,6 +159,8 @@ impl Engine {
             Ok(result) => (result, None),
             Err(error) => (None, Some(*error)),
         };
+        let isolation = record.jar.isolation.clone();
+        bury(record.jar);
         Ok(Outcome {
             id,
             status: if error.is_none() { Status::Ok } else { Status::Error },
@@ -168,7 +170,7 @@ impl Engine {
             stderr: record.stderr,
             denials,
             usage,
-            isolation: record.jar.isolation.clone(),
+            isolation,
             artifacts: record.artifacts,
         })
     }
@@ -201,6 +203,12 @@ fn check_request(job: &Job) -> Result<(), RequestError> {
         return Err(RequestError::Input(format!("it has more than {most} bytes")));
     }
     json::check(text, MAX_DEPTH).map_err(|fault| RequestError::Input(fault.to_string()))
+}
+
+/// Destroys a jar after its caller has the outcome: killing a process and closing what leads to it
+/// takes longer than most runs.
+fn bury(jar: Jar) {
+    tokio::spawn(async move { drop(jar) });
 }
 
 /// 128 random bits in hexadecimal.

@@ -1,5 +1,6 @@
 //! A sealed jar as the engine holds it. Dropping it destroys it.
 
+use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,6 +29,8 @@ const SEAL: Duration = Duration::from_secs(10);
 pub(crate) struct Jar {
     pub pidfd: AsyncFd<OwnedFd>,
     pub pid: u32,
+    /// Its `/proc/PID/status`.
+    pub status: File,
     pub stdout: pipe::Receiver,
     pub stderr: pipe::Receiver,
     pub job: Option<pipe::Sender>,
@@ -69,8 +72,9 @@ impl Jar {
                 wanted: "two".into(),
             })?;
         let pid = outside::pid_of(unsealed.pidfd()).while_doing("find a jar")?;
-        let status = Status::of(pid).while_doing("look at a jar")?;
-        let layers = read_back(&report, &status, walls, outer_uid)?;
+        let status = Status::open(pid).while_doing("look at a jar")?;
+        let seen = Status::read(&status).while_doing("look at a jar")?;
+        let layers = read_back(&report, &seen, walls, outer_uid)?;
         let receiver = |fd| pipe::Receiver::from_owned_fd(fd).while_doing("watch a jar's pipe");
         Ok(Jar {
             stdout: receiver(stdout)?,
@@ -80,6 +84,7 @@ impl Jar {
             listener: watched(listener).while_doing("watch a jar's filter")?,
             pidfd: watched(unsealed.into_pidfd()).while_doing("watch a jar")?,
             pid,
+            status,
             directory,
             ended: forked.ended,
             isolation: Isolation { tier: "process".into(), walls, layers },
@@ -225,7 +230,7 @@ fn read_back(
         seccomp_filters: 2,
         no_new_privs: true,
         no_capabilities: true,
-        bounding_set_empty: report.bounding_set_empty,
+        bounding_set_empty: status.first("CapBnd:") == Some(zero),
         uid: report.uid,
         cgroup: "none".into(),
     })

@@ -6,6 +6,7 @@
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::FileExt;
 
 use rustix::process::{Signal, pidfd_send_signal};
 
@@ -21,7 +22,15 @@ pub(crate) fn pid_of(pidfd: impl AsFd) -> io::Result<u32> {
 
 /// The value of a line `name value` in a file of `/proc`.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
-    text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
+    let mut rest = text;
+    loop {
+        let at = rest.find(name)?;
+        let begins = at == 0 || rest.as_bytes()[at - 1] == b'\n';
+        rest = &rest[at + name.len()..];
+        if begins {
+            return rest.lines().next().map(str::trim);
+        }
+    }
 }
 
 /// Sends SIGKILL. A process that has ended already is as dead as it should be.
@@ -29,13 +38,26 @@ pub(crate) fn kill(pidfd: impl AsFd) {
     pidfd_send_signal(pidfd, Signal::KILL).ok();
 }
 
-/// `/proc/PID/status`.
+/// `/proc/PID/status`, as it was when it was read.
 #[derive(Clone, Debug)]
 pub(crate) struct Status(String);
 
 impl Status {
     pub fn of(pid: u32) -> io::Result<Status> {
-        fs::read_to_string(format!("/proc/{pid}/status")).map(Status)
+        Status::read(&Status::open(pid)?)
+    }
+
+    /// Opens it, to be read more than once.
+    pub fn open(pid: u32) -> io::Result<fs::File> {
+        fs::File::open(format!("/proc/{pid}/status"))
+    }
+
+    /// Reads it, in one call.
+    pub fn read(file: &fs::File) -> io::Result<Status> {
+        // Some hundred bytes more than it ever takes.
+        let mut text = [0; 4096];
+        let length = file.read_at(&mut text, 0)?;
+        Ok(Status(String::from_utf8_lossy(&text[..length]).into_owned()))
     }
 
     pub fn number(&self, name: &str) -> Option<u64> {

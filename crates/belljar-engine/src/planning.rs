@@ -1,6 +1,6 @@
 //! Policy + host + interpreter → plan. Everything is decided here; nothing after this decides.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
 use belljar_jail::profile::Profile;
@@ -33,6 +33,9 @@ const SYSTEM_READABLE: [&str; 6] = [
     "/etc/ld.so.cache",
     "/usr/share/zoneinfo",
 ];
+/// What numerical libraries ask how many threads they may start.
+const THREADS: [&str; 4] =
+    ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"];
 const DEVICES: [&str; 3] = ["/dev/null", "/dev/random", "/dev/urandom"];
 
 /// What a zygote uses before any jar is forked.
@@ -132,7 +135,7 @@ impl Setting {
             temporary: (walls == Walls::Full).then(|| self.temporary()),
             remove_at_end: folder,
             program: self.python.program.clone(),
-            arguments: vec!["-I".into(), "-B".into(), "-c".into(), boot(&library, &self.preload)],
+            arguments: vec!["-I".into(), "-B".into(), "-c".into(), self.boot(&library)],
             environment: environment(&home, &self.python.program),
         }
     }
@@ -182,6 +185,35 @@ impl Setting {
         let path = self.scratch.canonicalize()?.join(format!("belljar-{id}"));
         scratch::make_private(&path, &self.host.identity(Walls::Nested))?;
         Ok(path)
+    }
+
+    /// What a jar under these limits finds in its environment beside what its zygote was started
+    /// with: how many threads numerical libraries may start for themselves.
+    fn jar_environment(&self, limits: &Limits) -> BTreeMap<String, String> {
+        let threads = limits.threads.clamp(1, self.host.processors.max(1)).to_string();
+        THREADS.iter().map(|name| ((*name).to_owned(), threads.clone())).collect()
+    }
+
+    /// Where that differs from what jars have anyway.
+    pub fn own_environment(&self, policy: &Policy, temporary: &Path) -> BTreeMap<String, String> {
+        let mut own = self.jar_environment(&policy.limits);
+        if own == self.jar_environment(&Limits::default()) {
+            own.clear();
+        }
+        if policy.walls == Walls::Nested {
+            let temporary = temporary.to_string_lossy();
+            own.extend(["HOME", "TMPDIR"].map(|name| (name.to_owned(), temporary.to_string())));
+        }
+        own
+    }
+
+    /// What the interpreter is started with: load the library, run its Python half.
+    fn boot(&self, library: &Path) -> String {
+        let names = serde_json::json!({
+            "preload": self.preload,
+            "environment": self.jar_environment(&Limits::default()),
+        });
+        boot(library, &names)
     }
 
     fn readable(&self) -> Vec<PathBuf> {
@@ -244,7 +276,6 @@ pub(crate) fn open_files(limits: &Limits) -> u64 {
 /// else.
 fn environment(home: &Path, program: &Path) -> Vec<(String, String)> {
     let home = home.to_string_lossy().into_owned();
-    let one = ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"];
     let mut all = vec![
         ("HOME".to_owned(), home.clone()),
         ("LANG".to_owned(), "C.UTF-8".to_owned()),
@@ -255,22 +286,23 @@ fn environment(home: &Path, program: &Path) -> Vec<(String, String)> {
     if let Some(folder) = program.canonicalize().ok().as_deref().and_then(Path::parent) {
         all.push(("LD_ORIGIN_PATH".to_owned(), folder.to_string_lossy().into_owned()));
     }
-    all.extend(one.map(|name| (name.to_owned(), "1".to_owned())));
+    // Symbols are looked up once, before the first fork, and not again in each.
+    all.push(("LD_BIND_NOW".to_owned(), "1".to_owned()));
+    // A zygote has one thread: whoever forks must.
+    all.extend(THREADS.map(|name| (name.to_owned(), "1".to_owned())));
     all
 }
 
-/// What the interpreter is started with: load the library, run its Python half.
-fn boot(library: &Path, preload: &[String]) -> String {
-    let text = |value: &str| serde_json::Value::from(value).to_string();
-    let preload: Vec<String> = preload.iter().map(|name| text(name)).collect();
+/// Loads the library and runs its Python half, which sees `names`: strings, lists and objects of
+/// them, which Python reads as JSON writes them.
+fn boot(library: &Path, names: &serde_json::Value) -> String {
     format!(
         "import ctypes\n\
          lib = ctypes.PyDLL({})\n\
          lib.belljar_python_half.restype = ctypes.c_char_p\n\
          exec(compile(lib.belljar_python_half().decode(), '<belljar>', 'exec'), \
-         {{'lib': lib, 'preload': [{}]}})\n",
-        text(&library.to_string_lossy()),
-        preload.join(", "),
+         {{'lib': lib, **{names}}})\n",
+        serde_json::Value::from(library.to_string_lossy()),
     )
 }
 
@@ -362,7 +394,8 @@ mod tests {
 
     #[test]
     fn a_module_name_cannot_leave_its_quotes() {
-        let text = boot(Path::new("/x\"y"), &["a'); import os; ('\"".into()]);
+        let names = serde_json::json!({ "preload": ["a'); import os; ('\""] });
+        let text = boot(Path::new("/x\"y"), &names);
         assert!(text.contains(r#""/x\"y""#) && text.contains(r#"["a'); import os; ('\""]"#));
     }
 

@@ -144,7 +144,7 @@ impl Pool {
         let room = self.config.ceiling.saturating_sub(shelves.values().map(|s| s.target).sum());
         let shelf = shelves.entry(Shape::of(policy)).or_insert_with(|| Shelf::new(policy));
         shelf.visited = Instant::now();
-        while let Some(jar) = shelf.jars.pop_front() {
+        while let Some(jar) = shelf.jars.pop_back() {
             if jar.is_alive() {
                 return Some(jar);
             }
@@ -315,11 +315,11 @@ impl Pool {
     }
 }
 
-/// How many jars can be held at once: each takes up to ten descriptors.
+/// How many jars can be held at once: each takes up to eleven descriptors.
 fn slots() -> usize {
     let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     let most = usize::try_from(most.unwrap_or(1 << 20)).unwrap_or(1 << 20);
-    (most.saturating_sub(64) / 10).clamp(4, 10_000)
+    (most.saturating_sub(64) / 11).clamp(4, 10_000)
 }
 
 async fn fill_one(pool: Arc<Pool>, shape: Shape, policy: Policy) {

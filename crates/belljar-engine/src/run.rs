@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
+use belljar_jail::JAR_DIRECTORY_INODES;
 use belljar_protocol::frame::{self, Decoder, FrameFault};
 use belljar_protocol::json::{self, JsonFault, MAX_DEPTH};
 use belljar_protocol::{Artifact, FromJar, JobFrame, LimitName, Limits, Output, ToJar, Walls};
@@ -33,6 +34,9 @@ const REAP: Duration = Duration::from_secs(10);
 const HAND_ON: Duration = Duration::from_secs(5);
 /// How often a jar's memory, and in nested walls its directory, is measured.
 const MEASURE: Duration = Duration::from_millis(20);
+
+/// How much is read at once.
+const PIECE: usize = 8 << 10;
 
 /// Everything a run left behind, for the verdict.
 pub(crate) struct Record<'a> {
@@ -131,7 +135,7 @@ impl<'a> Watch<'a> {
         let mut sending = std::pin::pin!(sending);
         let mut measure = interval_at(Moment::now() + MEASURE, MEASURE);
         measure.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (mut out, mut err, mut said) = ([0; 16 << 10], [0; 16 << 10], [0; 16 << 10]);
+        let (mut out, mut err, mut said) = ([0; PIECE], [0; PIECE], [0; PIECE]);
         let mut unsent = true;
         let mut deaf = false;
         let mut frames_closed: Option<Moment> = None;
@@ -233,7 +237,7 @@ impl<'a> Watch<'a> {
 
     /// The jar's process has ended: whatever it had said by then still counts.
     fn gone(&mut self) -> End {
-        let mut piece = [0; 16 << 10];
+        let mut piece = [0; PIECE];
         while let Ok(count @ 1..) = read_now(&self.jar.frames, &mut piece) {
             if let Some(end) = self.heard(&piece[..count]) {
                 return end;
@@ -289,9 +293,9 @@ impl<'a> Watch<'a> {
 
     /// Looks at the jar while it is there, and ends it.
     ///
-    /// A jar that gave its answer is known by what it used up to then, and its end is nobody's
-    /// concern any more: taking a process down takes longer than most runs. Any other is waited
-    /// for, because how it ended is the cause.
+    /// A jar that gave its answer and left no file is known by what it used up to then, and its
+    /// end is nobody's concern any more: taking a process down takes longer than most runs. Any
+    /// other is waited for, because how it ended is the cause.
     async fn finish(
         mut self,
         end: End,
@@ -300,20 +304,24 @@ impl<'a> Watch<'a> {
     ) -> Result<Record<'a>, EngineError> {
         let answered = matches!(end, End::Said(FromJar::Done { .. }));
         let in_memory = self.jar.isolation.walls == Walls::Full;
-        let status = Status::of(self.jar.pid).ok();
+        let status = Status::read(&self.jar.status).ok();
         let cpu_us = cpu_time(self.jar.pid).unwrap_or(cpu_before);
         let space = rustix::fs::fstatfs(self.jar.directory.as_fd()).ok();
         let used = self.jar.scratch.as_ref().and_then(Scratch::usage);
-        self.jar.kill();
+        let untouched =
+            in_memory && space.is_some_and(|s| s.f_files - s.f_ffree == JAR_DIRECTORY_INODES);
+        if !answered || !untouched {
+            self.jar.kill();
+        }
         let end = self.drain(end).await;
         let peak = status.as_ref().and_then(|status| status.bytes("VmHWM:")).unwrap_or(0);
         let mut ended = Ended { cpu_us, peak_memory_bytes: peak, ..Ended::default() };
-        // Whoever looks at what it left must know that nobody writes there any more.
-        let mut artifacts = scratch::artifacts(&self.jar.directory);
-        if !answered || !in_memory || !artifacts.is_empty() {
+        let mut artifacts = vec![];
+        if !answered || !untouched {
             let slow = EngineError::TooSlow { what: "ending a jar", seconds: REAP.as_secs() };
             let heard = timeout(REAP, &mut self.jar.ended).await.map_err(|_| slow)?;
             ended = heard.map_err(|_| EngineError::ZygoteGone)?;
+            // Only now is it certain that nobody writes there any more.
             artifacts = scratch::artifacts(&self.jar.directory);
         }
         let facts = Facts {
@@ -346,7 +354,7 @@ impl<'a> Watch<'a> {
     /// Reads what the jar had written before it ended. Never waits: the jar is gone or about to
     /// be, and what is not in the pipes now is nobody's.
     async fn drain(&mut self, end: End) -> End {
-        let mut piece = vec![0; 64 << 10];
+        let mut piece = [0; PIECE];
         for stream in [Stream::Stdout, Stream::Stderr] {
             loop {
                 let pipe = match stream {

@@ -59,22 +59,38 @@ pub fn send_patiently(
     }
 }
 
-/// Receives one message. `None` means that the other side is gone. Blocks unless the socket is
-/// non-blocking.
-pub fn receive<T: DeserializeOwned>(socket: impl AsFd) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
-    let mut bytes = vec![0; MAX_MESSAGE];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
-    let mut beside = RecvAncillaryBuffer::new(&mut space);
-    let mut slices = [io::IoSliceMut::new(&mut bytes)];
-    let got = loop {
-        match rustix::net::recvmsg(&socket, &mut slices, &mut beside, RecvFlags::CMSG_CLOEXEC) {
+/// How long the next message is; 0 if the other side is gone. A buffer for the longest would be
+/// some tens of page faults in a process that has just forked.
+fn waiting(socket: impl AsFd) -> io::Result<usize> {
+    let mut none: [u8; 0] = [];
+    let flags = RecvFlags::PEEK | RecvFlags::TRUNC;
+    let (_, length) = persist(|| rustix::net::recv(&socket, &mut none[..], flags))?;
+    Ok(length)
+}
+
+/// Receives until there is an answer.
+fn persist<T>(mut receive: impl FnMut() -> Result<T, Errno>) -> io::Result<T> {
+    loop {
+        match receive() {
             Err(Errno::INTR) => {}
             // The other side went away without reading all that we said. The kernel tells so once,
             // before it hands out what that side had said.
             Err(Errno::CONNRESET) => {}
-            other => break other?,
+            other => return Ok(other?),
         }
-    };
+    }
+}
+
+/// Receives one message. `None` means that the other side is gone. Blocks unless the socket is
+/// non-blocking.
+pub fn receive<T: DeserializeOwned>(socket: impl AsFd) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
+    let mut bytes = vec![0; waiting(&socket)?.min(MAX_MESSAGE)];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
+    let mut beside = RecvAncillaryBuffer::new(&mut space);
+    let mut slices = [io::IoSliceMut::new(&mut bytes)];
+    let got = persist(|| {
+        rustix::net::recvmsg(&socket, &mut slices, &mut beside, RecvFlags::CMSG_CLOEXEC)
+    })?;
     let mut descriptors = Vec::new();
     for message in beside.drain() {
         if let RecvAncillaryMessage::ScmRights(received) = message {

@@ -92,8 +92,6 @@ pub struct SealReport {
     pub hostname: String,
     /// The Landlock version enforced.
     pub landlock_abi: u32,
-    /// The bounding set is empty, beside the other four capability sets.
-    pub bounding_set_empty: bool,
     /// The jar's working directory.
     pub directory: PathBuf,
     /// Its temporary directory.
@@ -133,7 +131,10 @@ fn confine(walls: &JarWalls, plan: &JarPlan) -> Result<(SealReport, OwnedFd, Own
     let writable = files::prepare(&plan.directory)?;
     // Before capabilities go: lowering needs none, and nothing can raise a limit afterwards.
     limits::apply(&plan.rlimits)?;
-    privileges::drop_all()?;
+    match walls.walls {
+        Walls::Full => privileges::drop_zygote()?,
+        Walls::Nested => privileges::drop_all()?,
+    }
     privileges::forbid_gains()?;
     // No other process of the same user can look into this one.
     set_dumpable_behavior(DumpableBehavior::NotDumpable).or_fault(
@@ -188,11 +189,9 @@ fn read_back(walls: &JarWalls, writable: &Writable) -> Result<SealReport, SetupF
     let hostname = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let pid = getpid().as_raw_pid();
     let full = walls.walls == Walls::Full;
-    let bounding_set_empty = privileges::bounding_set_is_empty();
     if full {
         expect("namespaces", "pid", pid, 1)?;
         expect("host name", "nodename", hostname.as_str(), &walls.hostname)?;
-        expect("capabilities", "bounding set empty", bounding_set_empty, true)?;
         root::check()?;
     }
     Ok(SealReport {
@@ -201,7 +200,6 @@ fn read_back(walls: &JarWalls, writable: &Writable) -> Result<SealReport, SetupF
         private_root: full && root::is_read_only("/")?,
         hostname: if full { hostname } else { String::new() },
         landlock_abi: walls.landlock.abi,
-        bounding_set_empty,
         directory: writable.jar.clone(),
         temporary: writable.tmp.clone(),
     })

@@ -39,7 +39,7 @@ pub(crate) fn fault(
 /// What the kernel shows differs from what the plan asked.
 pub(crate) fn expect<T: PartialEq + std::fmt::Debug>(
     layer: &str,
-    what: &str,
+    what: impl ToString,
     found: T,
     wanted: T,
 ) -> Result<(), SetupFault> {

@@ -12,6 +12,8 @@ use crate::fault::{OrFault, expect};
 use crate::plan::JarDirectory;
 use crate::root;
 
+/// How many a jar's file system takes itself: its root and its two directories.
+pub const JAR_DIRECTORY_INODES: u64 = 3;
 const LAYER: &str = "jar directory";
 
 /// Where a jar can write.
@@ -44,8 +46,8 @@ pub(crate) fn prepare(directory: &JarDirectory) -> Result<Writable, SetupFault> 
 
 /// One file system of bounded size for both directories, so that the bounds hold for their sum.
 fn in_memory(bytes: u64, inodes: u64, temporary: &Path) -> Result<(), SetupFault> {
-    // The file system's root and the two directories take three; the guest gets all it was given.
-    let (size, inodes) = (bytes.to_string(), (inodes + 3).to_string());
+    // The guest gets all it was given.
+    let (size, inodes) = (bytes.to_string(), (inodes + JAR_DIRECTORY_INODES).to_string());
     let options = [("size", size.as_str()), ("nr_inodes", inodes.as_str()), ("mode", "0700")];
     let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID
         | MountAttrFlags::MOUNT_ATTR_NODEV

@@ -1,8 +1,13 @@
 //! A profile as the program the kernel runs for every system call.
 //!
-//! The program checks the architecture, refuses x32 numbers, finds the call by binary search and
-//! then tests its arguments. It answers in four ways (allow, fail, ask the engine, kill), which is
-//! why it is assembled here; `docs/decisions/0003-own-filter-compiler.md` has the comparison.
+//! The program checks the architecture, refuses x32 numbers, finds the call and then tests its
+//! arguments. Calls are sets of bits, 32 numbers to a word: one test asks whether a call is among
+//! all those of its word that get the same answer. That keeps the program short, and every jar
+//! pays for its length, because the kernel translates it anew for each. It answers in four ways
+//! (allow, fail, ask the engine, kill), which is why it is assembled here;
+//! `docs/decisions/0003-own-filter-compiler.md` has the comparison.
+
+use std::collections::BTreeMap;
 
 use belljar_sys::seccomp::Instruction;
 use rustix::io::Errno;
@@ -10,11 +15,16 @@ use rustix::io::Errno;
 use crate::profile::{How, Profile, Rule, Test, Verdict};
 
 const LOAD: u16 = 0x20;
+const LOAD_CONSTANT: u16 = 0x00;
 const AND: u16 = 0x54;
+const SHIFT_LEFT: u16 = 0x6c;
+const TO_INDEX: u16 = 0x07;
+const FROM_INDEX: u16 = 0x87;
 const JUMP: u16 = 0x05;
 const IF_EQUAL: u16 = 0x15;
 const IF_ABOVE: u16 = 0x25;
 const IF_AT_LEAST: u16 = 0x35;
+const IF_ANY_BIT: u16 = 0x45;
 const RETURN: u16 = 0x06;
 
 const RETURN_ALLOW: u32 = 0x7fff_0000;
@@ -27,6 +37,8 @@ const X32_BIT: u32 = 0x4000_0000;
 const OFFSET_NUMBER: u32 = 0;
 const OFFSET_ARCH: u32 = 4;
 const OFFSET_ARGS: u32 = 16;
+/// How many calls share a word.
+const WORD: u32 = 32;
 
 fn op(code: u16, constant: u32) -> Instruction {
     Instruction { code, jump_true: 0, jump_false: 0, constant }
@@ -46,8 +58,15 @@ pub fn compile(profile: &Profile) -> Vec<Instruction> {
         op(LOAD, OFFSET_NUMBER),
         branch(IF_AT_LEAST, X32_BIT, 0, 1),
         op(RETURN, RETURN_KILL),
+        // The index register gets the call's bit in its word.
+        op(AND, WORD - 1),
+        op(TO_INDEX, 0),
+        op(LOAD_CONSTANT, 1),
+        op(SHIFT_LEFT, 0),
+        op(TO_INDEX, 0),
+        op(LOAD, OFFSET_NUMBER),
     ];
-    program.extend(search(&ranges(profile)));
+    program.extend(search(&words(profile)));
     program
 }
 
@@ -65,30 +84,47 @@ pub fn compile_closing(profile: &Profile) -> Vec<Instruction> {
     program
 }
 
-/// The number line cut where the code for a call changes: each piece begins at a number and goes
-/// on to the next piece.
-fn ranges(profile: &Profile) -> Vec<(u32, Vec<Instruction>)> {
-    let mut ranges: Vec<(u32, Vec<Instruction>)> = vec![(0, call(&[]))];
-    let mut begin = |number: u32, code: Vec<Instruction>| match ranges.last_mut() {
-        Some((_, last)) if *last == code => {}
-        Some((first, last)) if *first == number => *last = code,
-        _ => ranges.push((number, code)),
-    };
-    for (number, rules) in &profile.calls {
-        begin(*number, call(rules));
-        if !profile.calls.contains_key(&(number + 1)) {
-            begin(number + 1, call(&[]));
-        }
-    }
-    ranges
+/// The code for each word of numbers, with the first number of each. What lies behind the last is
+/// killed.
+fn words(profile: &Profile) -> Vec<(u32, Vec<Instruction>)> {
+    let last = profile.calls.keys().next_back().map_or(0, |number| number / WORD);
+    let mut words: Vec<_> = (0..=last).map(|at| (at * WORD, word(profile, at * WORD))).collect();
+    words.push(((last + 1) * WORD, call(&[])));
+    words
 }
 
-/// Finds the range that the number lies in.
-fn search(ranges: &[(u32, Vec<Instruction>)]) -> Vec<Instruction> {
-    let (low, high) = match ranges {
+/// The code for the calls from `first` on, as many as a word has bits.
+fn word(profile: &Profile, first: u32) -> Vec<Instruction> {
+    let mut alike: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut particular = Vec::new();
+    for (number, rules) in profile.calls.range(first..first + WORD) {
+        let bit = 1 << (number % WORD);
+        match &rules[..] {
+            [rule] if rule.tests.is_empty() => {
+                *alike.entry(action(&rule.verdict)).or_default() |= bit
+            }
+            _ => particular.push((bit, call(rules))),
+        }
+    }
+    alike.remove(&RETURN_KILL);
+    let mut code = vec![op(FROM_INDEX, 0)];
+    for (action, bits) in alike {
+        code.extend([branch(IF_ANY_BIT, bits, 0, 1), op(RETURN, action)]);
+    }
+    for (bit, body) in particular {
+        code.push(branch(IF_EQUAL, bit, 0, body.len()));
+        code.extend(body);
+    }
+    code.push(op(RETURN, RETURN_KILL));
+    code
+}
+
+/// Finds the word that the number lies in.
+fn search(words: &[(u32, Vec<Instruction>)]) -> Vec<Instruction> {
+    let (low, high) = match words {
         [] => return call(&[]),
         [(_, code)] => return code.clone(),
-        _ => ranges.split_at(ranges.len() / 2),
+        _ => words.split_at(words.len() / 2),
     };
     let below = search(low);
     let mut code = if below.len() <= usize::from(u8::MAX) {
@@ -187,7 +223,7 @@ mod tests {
                 if at % 8 == 0 { arg as u32 } else { (arg >> 32) as u32 }
             }
         };
-        let (mut at, mut a) = (0, 0);
+        let (mut at, mut a, mut index) = (0, 0, 0);
         loop {
             let step = program[at];
             at += 1;
@@ -196,8 +232,24 @@ mod tests {
                     a = word(step.constant);
                     continue;
                 }
+                LOAD_CONSTANT => {
+                    a = step.constant;
+                    continue;
+                }
                 AND => {
                     a &= step.constant;
+                    continue;
+                }
+                SHIFT_LEFT => {
+                    a <<= index;
+                    continue;
+                }
+                TO_INDEX => {
+                    index = a;
+                    continue;
+                }
+                FROM_INDEX => {
+                    a = index;
                     continue;
                 }
                 JUMP => {
@@ -208,6 +260,7 @@ mod tests {
                 IF_EQUAL => a == step.constant,
                 IF_ABOVE => a > step.constant,
                 IF_AT_LEAST => a >= step.constant,
+                IF_ANY_BIT => a & step.constant != 0,
                 code => panic!("unknown operation {code:#x}"),
             };
             at += usize::from(if holds { step.jump_true } else { step.jump_false });
@@ -241,7 +294,7 @@ mod tests {
     #[test]
     fn the_program_is_short_and_shallow() {
         let program = compile(&Profile::process(Walls::Full).unwrap());
-        assert!(program.len() < 600, "{} instructions", program.len());
+        assert!(program.len() < 300, "{} instructions", program.len());
     }
 
     fn interesting() -> impl Strategy<Value = u64> {

@@ -29,6 +29,7 @@ mod root;
 pub use control::{MAX_MESSAGE, receive, send, send_patiently};
 pub use enter::{SealReport, seal};
 pub use fault::hint;
+pub use files::JAR_DIRECTORY_INODES;
 pub use helper::helper;
 pub use landlock::kernel_abi as landlock_kernel_abi;
 pub use limits::{Resource, Rlimit};

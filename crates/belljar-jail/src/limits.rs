@@ -68,14 +68,14 @@ pub(crate) fn apply(limits: &[Rlimit]) -> Result<(), SetupFault> {
     for limit in limits {
         let wanted =
             rustix::process::Rlimit { current: Some(limit.value), maximum: Some(limit.value) };
-        let object = format!("{:?}, {}", limit.resource, limit.value);
-        setrlimit(limit.resource.kernel(), wanted).or_fault(LAYER, "setrlimit", object)?;
-        expect(
+        let Rlimit { resource, value } = limit;
+        setrlimit(resource.kernel(), wanted).or_fault(
             LAYER,
-            &format!("{:?}", limit.resource),
-            getrlimit(limit.resource.kernel()),
-            wanted,
+            "setrlimit",
+            format_args!("{resource:?}, {value}"),
         )?;
+        let found = getrlimit(resource.kernel());
+        expect(LAYER, format_args!("{resource:?}"), found, wanted)?;
     }
     Ok(())
 }

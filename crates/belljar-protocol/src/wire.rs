@@ -4,6 +4,8 @@
 //! every byte of it is hostile: it is bounded and checked before it is parsed, and nothing in it
 //! can claim a cause, a usage or an isolation.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -110,10 +112,9 @@ pub struct JobFrame {
     /// What the code sees as `context`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Box<RawValue>>,
-    /// The jar's temporary directory.
-    pub temporary: String,
-    /// How many threads numerical libraries may start for themselves.
-    pub library_threads: u64,
+    /// Where its environment differs from what jars of the zygote have anyway.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub environment: BTreeMap<String, String>,
 }
 
 /// Why a result could not be written as JSON.

@@ -1,8 +1,13 @@
 """The Python half of a zygote: import what was asked for, be forked, run one job.
 
-Executed with two names: `lib`, the Rust half, and `preload`, the modules to import. Everything
-below `lib.belljar_serve` runs in a jar, beside guest code that may do what it likes to this
-module: nothing here is a wall, and the engine believes none of it.
+Executed with three names: `lib`, the Rust half; `preload`, the modules to import; `environment`,
+what jars find in theirs. Everything below `lib.belljar_serve` runs in a jar, beside guest code
+that may do what it likes to this module: nothing here is a wall, and the engine believes none of
+it.
+
+After a fork each page that is touched is a page fault, and those are most of what a short run
+costs. So what a jar does before and after its code is little, and modules that no jar needs
+(`threading` has much to do after a fork) are not imported.
 """
 
 import ast
@@ -14,12 +19,11 @@ import json
 import linecache
 import os
 import sys
-import threading
 import traceback
 import types
 
 # Held here: a guest may replace what it finds in the builtins.
-abs, isinstance, len, memoryview, min, str, type = abs, isinstance, len, memoryview, min, str, type
+abs, isinstance, len, memoryview, str, type = abs, isinstance, len, memoryview, str, type
 
 JOB, FRAMES = 3, 4
 NAME = "job.py"
@@ -31,44 +35,52 @@ STORE_NAME = bytes([dis.opmap["STORE_NAME"]])
 LOAD_AND_RETURN = bytes([dis.opmap["LOAD_CONST"], dis.opmap["RETURN_VALUE"]])
 RETURN_CONST = bytes([dis.opmap.get("RETURN_CONST", 0)])
 EXIT_FUNCTIONS = 0
-MAIN = sys.modules["__main__"]
+CODE = ""
 WARM_JOB = json.dumps(
     {
         "code": "warm = {'n': [n * n for n in range(8)]}\nresult = sum(warm['n'])",
         "context": {"n": 1},
-        "temporary": os.environ["TMPDIR"],
-        "library_threads": 1,
     }
 )
 # What stands for a value that nests deeper than can be written.
 TOO_DEEP = b"[" * 500 + b"]" * 500
-THREAD_VARIABLES = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
+DECODE = json.JSONDecoder().scan_once
+ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+# The same in C, as `ENCODER` would make it for each value, where the interpreter has it.
+ENCODE = json.encoder.c_make_encoder and json.encoder.c_make_encoder(
+    {}, ENCODER.default, json.encoder.encode_basestring, None, ":", ",", False, False, False
 )
 
 
-def read_exactly(count):
-    pieces = []
-    while count:
-        piece = os.read(JOB, min(count, 1 << 20))
+def read_frame():
+    data = os.read(JOB, 1 << 16)
+    # The engine writes one frame and waits, so nearly always that was all of it.
+    if len(data) < 4 or len(data) < 4 + int.from_bytes(data[:4], "big"):
+        data = read_rest(data)
+    return DECODE(data[4:].decode(), 0)[0]
+
+
+def read_rest(data):
+    pieces, count, wanted = [data], len(data), 4
+    while count < wanted:
+        piece = os.read(JOB, 1 << 20)
         if not piece:
             os._exit(0)
         pieces.append(piece)
-        count -= len(piece)
+        count += len(piece)
+        if wanted == 4 and count >= 4:
+            data = b"".join(pieces)
+            pieces, wanted = [data], 4 + int.from_bytes(data[:4], "big")
     return b"".join(pieces)
 
 
-def read_frame():
-    return json.loads(read_exactly(int.from_bytes(read_exactly(4), "big")))
-
-
 def write_frame(body):
-    rest = memoryview(len(body).to_bytes(4, "big") + body)
-    while rest:
-        rest = rest[os.write(FRAMES, rest) :]
+    frame = len(body).to_bytes(4, "big") + body
+    done = os.write(FRAMES, frame)
+    if done < len(frame):
+        rest = memoryview(frame)[done:]
+        while rest:
+            rest = rest[os.write(FRAMES, rest) :]
 
 
 def shortened(text, most):
@@ -99,7 +111,7 @@ def encode_result(value):
     if value is None:
         return b'{"done":{}}'
     try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text = "".join(ENCODE(value, 0)) if ENCODE else ENCODER.encode(value)
         data = text.encode("utf-8")
     except RecursionError:
         data = TOO_DEEP
@@ -149,7 +161,7 @@ def ends_in_result(compiled):
     """
     tail = compiled.co_code[-6:]
     at = tail.rfind(STORE_NAME, 0, -2)
-    ends = tail[at + 2 :: 2] in (b"", LOAD_AND_RETURN, RETURN_CONST)
+    ends = tail[at + 2 :: 2] in (LOAD_AND_RETURN, RETURN_CONST)
     return at in (0, 2) and ends and compiled.co_names[tail[at + 1]] == "result"
 
 
@@ -171,7 +183,8 @@ def execute(code, space):
 
 def finish():
     """What an interpreter does at its end: wait for threads, run exit functions, flush."""
-    if threading.active_count() > 1:
+    threading = sys.modules.get("threading")
+    if threading and threading.active_count() > 1:
         threading._shutdown()
     # What stands there from the start belongs to modules that have nothing to end, but for logging.
     if atexit._ncallbacks() != EXIT_FUNCTIONS or "logging" in sys.modules:
@@ -188,15 +201,20 @@ def flush():
             pass
 
 
-def run_job(job, finish):
+def new_main():
+    """An empty `__main__`, with what can be done before the code is there."""
     module = types.ModuleType("__main__")
     module.__file__ = NAME
-    module.context = job.get("context")
     sys.modules["__main__"] = module
-    space = module.__dict__
-    code = job["code"]
-    lines = [line + "\n" for line in code.splitlines()]
-    linecache.cache[NAME] = (len(code), None, lines, NAME)
+    # Asked for its lines only if somebody wants to see them.
+    linecache.cache[NAME] = (lambda: CODE,)
+    return module.__dict__
+
+
+def run_job(job, space, finish):
+    global CODE
+    CODE = code = job["code"]
+    space["context"] = job.get("context")
     try:
         value = execute(code, space)
         finish()
@@ -207,16 +225,6 @@ def run_job(job, finish):
         finish()
         value = space.get("result")
     return encode_result(value)
-
-
-def refresh(job):
-    """What belongs to this jar alone."""
-    temporary, threads = job["temporary"], str(job["library_threads"])
-    if os.environ.get("TMPDIR") != temporary:
-        os.environ["HOME"] = os.environ["TMPDIR"] = temporary
-    if os.environ.get(THREAD_VARIABLES[0]) != threads:
-        for name in THREAD_VARIABLES:
-            os.environ[name] = threads
 
 
 def diverge():
@@ -234,24 +242,24 @@ def diverge():
 def warm():
     """A job of no importance: whatever a first job would touch is touched."""
     for text in (WARM_JOB, WARM_JOB):
-        job = json.loads(text)
-        refresh(job)
-        run_job(job, flush)
-    sys.modules["__main__"] = MAIN
+        run_job(DECODE(text, 0)[0], new_main(), flush)
 
 
 def main():
     diverge()
     own = os.getpid()
+    space = new_main()
     message = read_frame()
     while "warm" in message:
         warm()
         write_frame(b'{"ready":{}}')
+        space = new_main()
         message = read_frame()
     job = message["job"]
     try:
-        refresh(job)
-        body = run_job(job, finish)
+        if "environment" in job:
+            os.environ.update(job["environment"])
+        body = run_job(job, space, finish)
     except BaseException as error:
         try:
             body = encode_failure(error)
@@ -272,8 +280,9 @@ def main():
 
 
 def prepare():
-    # Only the loader needed it, and that has done its work.
+    # Only the loader needed them, and that has done its work.
     os.environ.pop("LD_ORIGIN_PATH", None)
+    os.environ.pop("LD_BIND_NOW", None)
     for name in preload:
         try:
             importlib.import_module(name)
@@ -282,12 +291,12 @@ def prepare():
             os._exit(1)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True, errors="backslashreplace")
+    os.environ.update(environment)
     sys.argv = [NAME]
     global EXIT_FUNCTIONS
     EXIT_FUNCTIONS = atexit._ncallbacks()
     # Compiling once here spares every fork the page faults of its first compile.
     warm()
-    linecache.lazycache(NAME, {})
     gc.collect()
     gc.freeze()
 

@@ -40,12 +40,29 @@ pub struct Bench {
     /// A fifth of the runs
     #[arg(long)]
     pub quick: bool,
+    /// Measure only these parts
+    #[arg(long, value_name = "PART", value_delimiter = ',')]
+    pub only: Vec<BenchPart>,
     /// Write every sample to a file
     #[arg(long, value_name = "FILE")]
     pub raw: Option<PathBuf>,
     /// Print the numbers as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// A part of a bench.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum BenchPart {
+    Bare,
+    C1,
+    C4,
+    C16,
+    Cold,
+    Jar,
+    Numpy,
+    Pandas,
+    Peers,
 }
 
 #[derive(Args)]

@@ -5,7 +5,7 @@ use std::io::Write;
 use belljar_engine::{Installation, Python, RunError};
 use serde_json::{Map, Value, json};
 
-use crate::arguments;
+use crate::arguments::{self, BenchPart};
 use crate::bench::{self, Size};
 use crate::failure::{Failure, print, print_json};
 use crate::paint::Paint;
@@ -23,34 +23,45 @@ pub async fn bench(arguments: arguments::Bench) -> Result<std::process::ExitCode
     let progress = Progress(!arguments.json);
     let mut report = json!({ "machine": bench::machine(&bench.python), "job": bench::JOB });
 
-    progress.say("bare fork and run");
-    report["bare"] = bench.bare(&[])?;
-    progress.say("sealed, one caller");
-    report["sealed"]["c1"] = bench.paced("sealed.c1", &[]).await?;
-    for callers in [4, 16] {
-        progress.say(&format!("sealed, {callers} callers"));
-        let name = format!("c{callers}");
-        report["sealed"][&name] = bench.loaded(&format!("sealed.{name}"), callers).await?;
+    let wanted = |part| arguments.only.is_empty() || arguments.only.contains(&part);
+    if wanted(BenchPart::Bare) {
+        progress.say("bare fork and run");
+        report["bare"] = bench.bare(&[])?;
     }
-    progress.say("cold start");
-    report["cold"] = bench.cold().await?;
-    progress.say("a hundred jars");
-    let stdlib = bench.hundred(&[], bench::JOB).await?;
-    report["refill"] = json!({ "ms": stdlib["refill_ms"] });
-    report["jar"]["unique_bytes"]["stdlib"] = stdlib["unique_bytes"].clone();
-    if bench.has("numpy") {
+    if wanted(BenchPart::C1) {
+        progress.say("sealed, one caller");
+        report["sealed"]["c1"] = bench.paced("sealed.c1", &[]).await?;
+    }
+    for (part, callers) in [(BenchPart::C4, 4), (BenchPart::C16, 16)] {
+        if wanted(part) {
+            progress.say(&format!("sealed, {callers} callers"));
+            let name = format!("c{callers}");
+            report["sealed"][&name] = bench.loaded(&format!("sealed.{name}"), callers).await?;
+        }
+    }
+    if wanted(BenchPart::Cold) {
+        progress.say("cold start");
+        report["cold"] = bench.cold().await?;
+    }
+    if wanted(BenchPart::Jar) {
+        progress.say("a hundred jars");
+        let stdlib = bench.hundred(&[], bench::JOB).await?;
+        report["refill"] = json!({ "ms": stdlib["refill_ms"] });
+        report["jar"]["unique_bytes"]["stdlib"] = stdlib["unique_bytes"].clone();
+    }
+    if wanted(BenchPart::Numpy) && bench.has("numpy") {
         progress.say("a hundred jars that use numpy");
         let code = "import numpy\nresult = float(numpy.arange(100).sum())";
         report["numpy_100"] = bench.hundred(&["numpy"], code).await?;
     }
-    if bench.has("pandas") {
+    if wanted(BenchPart::Pandas) && bench.has("pandas") {
         progress.say("pandas preloaded");
         report["pandas"]["bare"] = bench.bare(&["pandas"])?;
         report["pandas"]["c1"] = bench.paced("pandas.c1", &["pandas"]).await?;
         let standing = bench.hundred(&["pandas"], bench::JOB).await?;
         report["jar"]["unique_bytes"]["pandas"] = standing["unique_bytes"].clone();
     }
-    if arguments.peers {
+    if arguments.peers && wanted(BenchPart::Peers) {
         progress.say("peers");
         report["peers"] = bench.peers();
     }
