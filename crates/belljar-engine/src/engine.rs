@@ -138,6 +138,7 @@ impl Engine {
             jar = self.pool.take(&policy) => jar?,
             () = run::cancelled(&mut cancel) => return Err(RunError::Cancelled),
         };
+        let running = self.pool.running();
         let queue_ms = asked.elapsed().as_secs_f64() * 1e3;
         let limits = &policy.limits;
         let frame = JobFrame {
@@ -161,6 +162,7 @@ impl Engine {
         };
         let isolation = record.jar.isolation.clone();
         bury(record.jar);
+        drop(running);
         Ok(Outcome {
             id,
             status: if error.is_none() { Status::Ok } else { Status::Error },

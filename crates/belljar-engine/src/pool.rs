@@ -23,8 +23,8 @@ use crate::{EngineError, engine::new_id};
 
 /// How many jars are made at once when nobody waits.
 const FILLING: usize = 3;
-/// How long the keeper waits after a jar was taken before it makes another.
-const SETTLE: Duration = Duration::from_millis(1);
+/// How long the keeper waits for runs to end before it makes jars beside them.
+const PATIENCE: Duration = Duration::from_millis(5);
 /// A shelf that nobody came to for this long is halved.
 const IDLE: Duration = Duration::from_secs(30);
 
@@ -84,6 +84,8 @@ pub(crate) struct Pool {
     shelves: SyncMutex<HashMap<Shape, Shelf>>,
     /// Runs that wait for a fork. While there are any, nothing is made for later.
     waiting: AtomicUsize,
+    /// Runs that have their jar and have not ended.
+    running: AtomicUsize,
     wanted: Arc<Notify>,
     /// One for each jar that this process has descriptors for.
     slots: Arc<Semaphore>,
@@ -92,13 +94,23 @@ pub(crate) struct Pool {
     fills: SyncMutex<JoinSet<()>>,
 }
 
-/// Counts a waiting run for as long as it waits.
-struct Waiting<'a>(&'a Pool);
+/// Counts a run for as long as it waits, or as it runs.
+pub(crate) struct Counted<'a> {
+    counter: &'a AtomicUsize,
+    wanted: &'a Notify,
+}
 
-impl Drop for Waiting<'_> {
+impl<'a> Counted<'a> {
+    fn new(counter: &'a AtomicUsize, wanted: &'a Notify) -> Counted<'a> {
+        counter.fetch_add(1, Ordering::Relaxed);
+        Counted { counter, wanted }
+    }
+}
+
+impl Drop for Counted<'_> {
     fn drop(&mut self) {
-        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
-        self.0.wanted.notify_one();
+        self.counter.fetch_sub(1, Ordering::Relaxed);
+        self.wanted.notify_one();
     }
 }
 
@@ -111,6 +123,7 @@ impl Pool {
             nested: Mutex::default(),
             shelves: SyncMutex::default(),
             waiting: AtomicUsize::new(0),
+            running: AtomicUsize::new(0),
             wanted: Arc::default(),
             slots: Arc::new(Semaphore::new(slots())),
             keeper: SyncMutex::default(),
@@ -131,11 +144,15 @@ impl Pool {
                 return Ok(jar);
             }
         }
-        self.waiting.fetch_add(1, Ordering::Relaxed);
-        let waiting = Waiting(self);
+        let waiting = Counted::new(&self.waiting, &self.wanted);
         let jar = self.make(policy).await;
         drop(waiting);
         jar
+    }
+
+    /// Notes that a jar is at work, until the answer is dropped.
+    pub fn running(&self) -> Counted<'_> {
+        Counted::new(&self.running, &self.wanted)
     }
 
     /// Takes a standing jar that is still alive. Finding none makes the shelf larger.
@@ -336,14 +353,25 @@ async fn fill_one(pool: Arc<Pool>, shape: Shape, policy: Policy) {
     pool.wanted.notify_one();
 }
 
+/// Waits for those at work to end: what is made beside them slows them down.
+async fn settle(pool: &Weak<Pool>, wanted: &Notify) {
+    let busy = || pool.upgrade().is_some_and(|pool| pool.running.load(Ordering::Relaxed) > 0);
+    let ended = async {
+        while busy() {
+            wanted.notified().await;
+        }
+    };
+    // Some take their time.
+    tokio::time::timeout(PATIENCE, ended).await.ok();
+}
+
 /// Keeps the shelves for as long as the pool is there.
 async fn keep(pool: Weak<Pool>, wanted: Arc<Notify>) {
     let mut tick = tokio::time::interval(Duration::from_secs(1));
     loop {
         let ticked = tokio::select! {
-            // Those who come at once are served before anything is made for later.
             () = wanted.notified() => {
-                tokio::time::sleep(SETTLE).await;
+                settle(&pool, &wanted).await;
                 false
             }
             _ = tick.tick() => true,
