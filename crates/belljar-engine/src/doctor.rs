@@ -91,7 +91,9 @@ async fn trial(engine: &Engine, walls: Walls) -> (Row, bool) {
             let why = outcome.error.map_or(String::new(), |error| error.message);
             (missing(layer, format!("built, but a run failed: {why}"), "report this"), false)
         }
-        Err(error @ RunError::Cancelled) => (missing(layer, error.to_string(), "try again"), false),
+        Err(error @ (RunError::Busy(_) | RunError::Cancelled)) => {
+            (missing(layer, error.to_string(), "try again"), false)
+        }
         Err(RunError::Request(error)) => {
             let hint = error.hint().unwrap_or_default();
             (missing(layer, error.to_string(), hint), false)

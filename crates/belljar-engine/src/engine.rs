@@ -10,6 +10,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::error::While;
+use crate::gate::{Gate, GateConfig};
 use crate::jar::Jar;
 use crate::planning::Setting;
 use crate::pool::{Pool, PoolConfig};
@@ -31,6 +32,8 @@ pub struct Config {
     pub scratch: PathBuf,
     /// How many jars stand ready.
     pub pool: PoolConfig,
+    /// How many runs there may be at once, and how many may wait.
+    pub gate: GateConfig,
 }
 
 impl Config {
@@ -44,6 +47,7 @@ impl Config {
             ceiling: None,
             scratch: std::env::temp_dir(),
             pool: PoolConfig::default(),
+            gate: GateConfig::default(),
         }
     }
 }
@@ -73,12 +77,17 @@ pub struct RunOptions {
     pub chunks: Option<mpsc::Sender<Chunk>>,
     /// Ends the run when something is sent.
     pub cancel: Option<oneshot::Receiver<()>>,
+    /// For whom it is. Tenants are served in turn.
+    pub tenant: String,
+    /// When the answer is of no use any more. A job that would still wait then is refused.
+    pub deadline: Option<Instant>,
 }
 
 /// Runs jobs. Dropping a run's future destroys its jar; dropping the engine ends everything.
 pub struct Engine {
     setting: Arc<Setting>,
     ceiling: Option<Limits>,
+    gate: Arc<Gate>,
     pool: Arc<Pool>,
 }
 
@@ -94,7 +103,7 @@ impl Engine {
             scratch: config.scratch,
         });
         let pool = Arc::new(Pool::new(setting.clone(), config.pool));
-        Ok(Engine { setting, ceiling: config.ceiling, pool })
+        Ok(Engine { setting, ceiling: config.ceiling, gate: Gate::new(config.gate), pool })
     }
 
     /// The host this engine is on.
@@ -134,8 +143,12 @@ impl Engine {
         let id = new_id()?;
         let asked = Instant::now();
         let mut cancel = options.cancel;
-        let jar = tokio::select! {
-            jar = self.pool.take(&policy) => jar?,
+        let admitted = async {
+            let place = self.gate.enter(&options.tenant, options.deadline).await?;
+            Ok::<_, RunError>((place, self.pool.take(&policy).await?))
+        };
+        let (_place, jar) = tokio::select! {
+            both = admitted => both?,
             () = run::cancelled(&mut cancel) => return Err(RunError::Cancelled),
         };
         let running = self.pool.running();

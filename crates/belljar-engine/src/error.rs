@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use belljar_protocol::{PolicyFault, SetupFault};
 
+use crate::Busy;
+
 /// The caller asked for something that cannot be.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestError {
@@ -165,6 +167,9 @@ pub enum RunError {
     /// Our failure.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// Too much is going on. Nothing is wrong with the job; it can be sent again later.
+    #[error(transparent)]
+    Busy(#[from] Busy),
     /// The caller ended the run before it began.
     #[error("the run was cancelled before it began")]
     Cancelled,

@@ -27,6 +27,7 @@ mod denials;
 pub mod doctor;
 mod engine;
 mod error;
+mod gate;
 mod host;
 mod install;
 mod jar;
@@ -42,6 +43,7 @@ mod zygote;
 
 pub use engine::{Chunk, Config, Engine, RunOptions, Stream};
 pub use error::{EngineError, RequestError, RunError};
+pub use gate::{Busy, GateConfig};
 pub use host::Host;
 pub use install::Installation;
 pub use planning::Plan;

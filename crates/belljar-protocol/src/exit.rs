@@ -22,13 +22,15 @@ pub enum ExitCode {
     Crash = 6,
     /// The run was cancelled.
     Cancelled = 7,
+    /// Too much is running already.
+    Busy = 8,
     /// belljar itself failed: a layer could not be set up, an interpreter could not be started.
     Engine = 10,
 }
 
 impl ExitCode {
     /// Every code with the words of the documented table.
-    pub const TABLE: [(ExitCode, &'static str); 9] = [
+    pub const TABLE: [(ExitCode, &'static str); 10] = [
         (ExitCode::Ok, "the code ran to its end"),
         (ExitCode::Exception, "the code raised an exception, or its result was not JSON"),
         (ExitCode::Request, "the request was wrong: an option, a file, a policy"),
@@ -37,6 +39,7 @@ impl ExitCode {
         (ExitCode::Rejected, "the language guard refused the code before anything started"),
         (ExitCode::Crash, "the process died, or left without an answer"),
         (ExitCode::Cancelled, "the run was cancelled"),
+        (ExitCode::Busy, "too much is running already; there is no outcome"),
         (ExitCode::Engine, "belljar itself failed; there is no outcome"),
     ];
 

@@ -45,7 +45,9 @@ async fn attempt(arguments: &Run) -> Result<std::process::ExitCode, Failure> {
         // A thread of its own: a slow terminal must not hold up the deadline.
         (Some(sender), Some(tokio::task::spawn_blocking(|| print_chunks(receiver))))
     };
-    let ran = engine.run_with(job, RunOptions { chunks, cancel: Some(cancel) }).await;
+    let ran = engine
+        .run_with(job, RunOptions { chunks, cancel: Some(cancel), ..RunOptions::default() })
+        .await;
     if let Some(printer) = printer {
         // A closed standard output is no reason to lose the outcome.
         printer.await.ok();

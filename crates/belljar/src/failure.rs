@@ -37,6 +37,7 @@ impl Failure {
         match self {
             Failure::Usage { .. } | Failure::Run(RunError::Request(_)) => ExitCode::Request,
             Failure::Run(RunError::Engine(_)) => ExitCode::Engine,
+            Failure::Run(RunError::Busy(_)) => ExitCode::Busy,
             Failure::Run(RunError::Cancelled) => ExitCode::Cancelled,
         }
     }
@@ -46,6 +47,9 @@ impl Failure {
             Failure::Usage { hint, .. } => hint.clone(),
             Failure::Run(RunError::Request(error)) => error.hint().map(Into::into),
             Failure::Run(RunError::Engine(error)) => error.hint().map(Into::into),
+            Failure::Run(RunError::Busy(busy)) => {
+                Some(format!("try again in {} ms", busy.retry_after.as_millis()))
+            }
             Failure::Run(RunError::Cancelled) => None,
         }
     }
@@ -56,7 +60,7 @@ impl Failure {
             Failure::Usage { message, .. } => vec![message.clone()],
             Failure::Run(RunError::Request(error)) => chain(error),
             Failure::Run(RunError::Engine(error)) => chain(error),
-            Failure::Run(error @ RunError::Cancelled) => chain(error),
+            Failure::Run(error @ (RunError::Busy(_) | RunError::Cancelled)) => chain(error),
         }
     }
 
@@ -84,6 +88,7 @@ impl Failure {
         let kind = match self.code() {
             ExitCode::Request => "request",
             ExitCode::Cancelled => "cancelled",
+            ExitCode::Busy => "busy",
             _ => "engine",
         };
         let chain = self.chain();

@@ -14,6 +14,7 @@ mod fail_closed;
 mod frames;
 mod lifecycle;
 mod limits;
+mod pressure;
 mod pythons;
 mod real_work;
 mod runs;

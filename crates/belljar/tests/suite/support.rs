@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use belljar_engine::{Config, Engine, Installation, PoolConfig};
+use belljar_engine::{Config, Engine, GateConfig, Installation, PoolConfig};
 use belljar_protocol::{GuestError, Job, Kind, LimitName, Limits, Outcome, Policy, Walls};
 
 /// The program under test: the one built with this suite, or another that is named.
@@ -71,7 +72,7 @@ impl Drop for Folder {
 
 /// An engine whose leftovers are counted.
 pub struct Bench {
-    pub engine: Engine,
+    pub engine: Arc<Engine>,
     folder: Folder,
     before: Traces,
 }
@@ -82,7 +83,7 @@ impl Bench {
     }
 
     pub fn with(python: impl Into<PathBuf>, preload: &[&str]) -> Bench {
-        Bench::made(python, preload, PoolConfig::default())
+        Bench::made(python, preload, |_| {})
     }
 
     /// An engine in which no jar stands: its processes are a helper, a zygote, and running jars.
@@ -91,19 +92,27 @@ impl Bench {
     }
 
     pub fn with_pool(pool: PoolConfig) -> Bench {
-        Bench::made(python(), &[], pool)
+        Bench::made(python(), &[], |config| config.pool = pool)
     }
 
-    fn made(python: impl Into<PathBuf>, preload: &[&str], pool: PoolConfig) -> Bench {
+    pub fn with_gate(gate: GateConfig) -> Bench {
+        Bench::made(python(), &[], |config| config.gate = gate)
+    }
+
+    fn made(
+        python: impl Into<PathBuf>,
+        preload: &[&str],
+        change: impl FnOnce(&mut Config),
+    ) -> Bench {
         let folder = Folder::new();
         let before = Traces::now(&folder.0);
-        let config = Config {
+        let mut config = Config {
             preload: preload.iter().map(|name| (*name).to_owned()).collect(),
             scratch: folder.0.clone(),
-            pool,
             ..Config::new(Installation::beside(program()).unwrap(), python)
         };
-        Bench { engine: Engine::new(config).unwrap(), folder, before }
+        change(&mut config);
+        Bench { engine: Arc::new(Engine::new(config).unwrap()), folder, before }
     }
 
     pub async fn run(&self, policy: Policy, code: &str) -> Outcome {

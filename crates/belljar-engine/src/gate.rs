@@ -1,0 +1,372 @@
+//! The gate: how many runs there are at once, who waits, and who is told to come again later.
+//!
+//! A run has a place from the moment it gets past the gate until its outcome is there. Who finds
+//! none waits in line. The line is bounded, and tenants are served in turn, so one that asks for
+//! much waits behind itself. A job that could not have its answer in time is refused at once,
+//! with a hint when to try again; whoever waits is served, unless its own deadline passes.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+use tokio::time::timeout_at;
+
+/// How much the newest hold counts in the mean.
+const NEWEST: f64 = 1.0 / 16.0;
+
+/// How many runs there may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GateConfig {
+    /// Runs at once.
+    pub running: usize,
+    /// Runs of one tenant at once. None means that only the bound for all holds.
+    pub running_per_tenant: Option<usize>,
+    /// Runs that wait. One tenant alone can take half of these places, two a third each, and so
+    /// on: there is always room for somebody new.
+    pub waiting: usize,
+    /// A job that would wait longer than this is refused.
+    pub patience: Duration,
+}
+
+impl Default for GateConfig {
+    fn default() -> GateConfig {
+        let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
+        GateConfig {
+            running: (8 * processors).max(16),
+            running_per_tenant: None,
+            waiting: 256,
+            patience: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Too much is going on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("too many runs: {waiting} are waiting already")]
+pub struct Busy {
+    /// How many wait.
+    pub waiting: usize,
+    /// When there may be room.
+    pub retry_after: Duration,
+}
+
+struct Waiter {
+    number: u64,
+    turn: oneshot::Sender<()>,
+}
+
+#[derive(Default)]
+struct State {
+    running: usize,
+    running_by: HashMap<String, usize>,
+    waiting: usize,
+    /// Tenants with somebody waiting, in the order in which they are served next.
+    line: VecDeque<(String, VecDeque<Waiter>)>,
+    next: u64,
+    /// How long a place is held, in seconds.
+    mean_hold: f64,
+}
+
+pub(crate) struct Gate {
+    config: GateConfig,
+    state: Mutex<State>,
+}
+
+/// A place among those that run, until it is dropped.
+pub(crate) struct Place {
+    gate: Arc<Gate>,
+    tenant: String,
+    since: Instant,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut state = self.gate.lock();
+        let held = self.since.elapsed().as_secs_f64();
+        state.mean_hold += (held - state.mean_hold) * NEWEST;
+        self.gate.leave(&mut state, &self.tenant);
+    }
+}
+
+/// One who waits, and leaves the line when the caller goes away or is out of time.
+struct Waiting<'a> {
+    gate: &'a Gate,
+    tenant: &'a str,
+    number: u64,
+    /// The turn has come and was taken.
+    taken: bool,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if self.taken {
+            return;
+        }
+        let mut state = self.gate.lock();
+        let mine = |waiter: &Waiter| waiter.number == self.number;
+        let at = state.line.iter().position(|(_, waiters)| waiters.iter().any(mine));
+        match at {
+            Some(at) => {
+                state.line[at].1.retain(|waiter| !mine(waiter));
+                if state.line[at].1.is_empty() {
+                    state.line.remove(at);
+                }
+                state.waiting -= 1;
+            }
+            // The turn came, and nobody was there to take it.
+            None => self.gate.leave(&mut state, self.tenant),
+        }
+    }
+}
+
+impl Gate {
+    pub fn new(config: GateConfig) -> Arc<Gate> {
+        Arc::new(Gate { config, state: Mutex::default() })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for a place. `deadline` is when the answer is of no use any more.
+    pub async fn enter(
+        self: &Arc<Self>,
+        tenant: &str,
+        deadline: Option<Instant>,
+    ) -> Result<Place, Busy> {
+        let (number, turn) = {
+            let mut state = self.lock();
+            if !self.may_run(&state, tenant) {
+                self.check(&state, tenant, deadline)?;
+            }
+            let (sender, turn) = oneshot::channel();
+            let number = state.next;
+            state.next += 1;
+            let waiter = Waiter { number, turn: sender };
+            match state.line.iter_mut().find(|(name, _)| name == tenant) {
+                Some((_, waiters)) => waiters.push_back(waiter),
+                None => state.line.push_back((tenant.to_owned(), VecDeque::from([waiter]))),
+            }
+            state.waiting += 1;
+            self.advance(&mut state);
+            (number, turn)
+        };
+        let mut waiting = Waiting { gate: self, tenant, number, taken: false };
+        let came = match deadline {
+            None => turn.await.is_ok(),
+            Some(deadline) => matches!(timeout_at(deadline.into(), turn).await, Ok(Ok(()))),
+        };
+        if !came {
+            return Err(self.busy(&self.lock()));
+        }
+        waiting.taken = true;
+        Ok(Place { gate: self.clone(), tenant: tenant.to_owned(), since: Instant::now() })
+    }
+
+    fn may_run(&self, state: &State, tenant: &str) -> bool {
+        let own = state.running_by.get(tenant).copied().unwrap_or(0);
+        state.running < self.config.running
+            && self.config.running_per_tenant.is_none_or(|most| own < most)
+    }
+
+    /// Refuses who would wait in vain.
+    fn check(&self, state: &State, tenant: &str, deadline: Option<Instant>) -> Result<(), Busy> {
+        let of = |name: &str| {
+            let found = state.line.iter().find(|(tenant, _)| tenant == name);
+            found.map_or(0, |(_, waiters)| waiters.len())
+        };
+        let own = of(tenant);
+        let room = self.config.waiting.saturating_sub(state.waiting);
+        // In turn: of every other tenant, as many are served before as this one has waiting.
+        let others = state.line.iter().filter(|(name, _)| name != tenant);
+        let ahead: usize =
+            own + others.map(|(_, waiters)| waiters.len().min(own + 1)).sum::<usize>();
+        let wait = self.wait_for(state, ahead + 1);
+        let bound = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let bound = bound.unwrap_or(self.config.patience).min(self.config.patience);
+        if own >= room || wait > bound {
+            return Err(self.busy(state));
+        }
+        Ok(())
+    }
+
+    /// How long it takes until so many places have come free.
+    fn wait_for(&self, state: &State, places: usize) -> Duration {
+        let seconds = state.mean_hold * places as f64 / self.config.running.max(1) as f64;
+        Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+    }
+
+    fn busy(&self, state: &State) -> Busy {
+        let retry_after = self.wait_for(state, state.waiting + 1).max(Duration::from_millis(1));
+        Busy { waiting: state.waiting, retry_after }
+    }
+
+    /// A place comes free.
+    fn leave(&self, state: &mut State, tenant: &str) {
+        state.running -= 1;
+        if let Some(count) = state.running_by.get_mut(tenant) {
+            *count -= 1;
+            if *count == 0 {
+                state.running_by.remove(tenant);
+            }
+        }
+        self.advance(state);
+    }
+
+    /// Hands out free places, one to a tenant in turn.
+    fn advance(&self, state: &mut State) {
+        let mut passed_over = 0;
+        while passed_over < state.line.len() && state.running < self.config.running {
+            let Some((tenant, mut waiters)) = state.line.pop_front() else { return };
+            if !self.may_run(state, &tenant) {
+                state.line.push_back((tenant, waiters));
+                passed_over += 1;
+                continue;
+            }
+            passed_over = 0;
+            if let Some(waiter) = waiters.pop_front() {
+                state.waiting -= 1;
+                state.running += 1;
+                *state.running_by.entry(tenant.clone()).or_default() += 1;
+                // If nobody takes it, its `Waiting` gives it back.
+                waiter.turn.send(()).ok();
+            }
+            if !waiters.is_empty() {
+                state.line.push_back((tenant, waiters));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gate(running: usize, waiting: usize) -> Arc<Gate> {
+        let patience = Duration::from_secs(1);
+        Gate::new(GateConfig { running, running_per_tenant: None, waiting, patience })
+    }
+
+    /// How many run and how many wait.
+    fn counts(gate: &Gate) -> (usize, usize) {
+        let state = gate.lock();
+        let in_line: usize = state.line.iter().map(|(_, waiters)| waiters.len()).sum();
+        assert_eq!(state.waiting, in_line);
+        (state.running, state.waiting)
+    }
+
+    async fn settled() {
+        for _ in 0..20 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn tenants_are_served_in_turn() {
+        let gate = gate(1, 64);
+        let first = gate.enter("a", None).await.unwrap();
+        let served: Arc<Mutex<Vec<&str>>> = Arc::default();
+        for tenant in ["a", "a", "a", "a", "b", "c", "b"] {
+            let (gate, served) = (gate.clone(), served.clone());
+            tokio::spawn(async move {
+                let place = gate.enter(tenant, None).await.unwrap();
+                served.lock().unwrap().push(tenant);
+                drop(place);
+            });
+        }
+        settled().await;
+        drop(first);
+        settled().await;
+        assert_eq!(*served.lock().unwrap(), ["a", "b", "c", "a", "b", "a", "a"]);
+        assert_eq!(gate.lock().running, 0);
+    }
+
+    #[tokio::test]
+    async fn one_tenant_takes_half_of_the_line_and_leaves_room_for_others() {
+        let gate = gate(1, 8);
+        let _first = gate.enter("a", None).await.unwrap();
+        let mut waiting = Vec::new();
+        for _ in 0..4 {
+            let gate = gate.clone();
+            waiting.push(tokio::spawn(async move { gate.enter("a", None).await.map(drop) }));
+        }
+        settled().await;
+        let refused = gate.enter("a", None).await.map(drop).unwrap_err();
+        assert_eq!(refused.waiting, 4);
+        let other = gate.clone();
+        waiting.push(tokio::spawn(async move { other.enter("b", None).await.map(drop) }));
+        settled().await;
+        assert_eq!(gate.lock().waiting, 5);
+        waiting.iter().for_each(tokio::task::JoinHandle::abort);
+        settled().await;
+        assert_eq!(counts(&gate), (1, 0));
+    }
+
+    #[tokio::test]
+    async fn who_would_be_late_is_refused_at_once() {
+        let gate = gate(1, 64);
+        gate.lock().mean_hold = 0.2;
+        let _held = gate.enter("a", None).await.unwrap();
+        let soon = Instant::now() + Duration::from_millis(100);
+        let asked = Instant::now();
+        let refused = gate.enter("a", Some(soon)).await.map(drop).unwrap_err();
+        assert!(asked.elapsed() < Duration::from_millis(20));
+        assert!(refused.retry_after >= Duration::from_millis(199), "{refused:?}");
+        gate.lock().mean_hold = 2.0;
+        assert!(gate.enter("a", None).await.is_err(), "longer than anybody should wait");
+    }
+
+    #[tokio::test]
+    async fn a_deadline_that_passes_in_line_ends_the_wait() {
+        let gate = gate(1, 64);
+        let held = gate.enter("a", None).await.unwrap();
+        let soon = Instant::now() + Duration::from_millis(20);
+        assert!(gate.enter("a", Some(soon)).await.is_err());
+        drop(held);
+        assert_eq!(counts(&gate), (0, 0));
+        drop(gate.enter("a", None).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_turn_that_nobody_takes_goes_to_the_next() {
+        let gate = gate(1, 64);
+        let held = gate.enter("a", None).await.unwrap();
+        let mut gone = Box::pin(gate.enter("a", None));
+        assert!(is_pending(&mut gone).await);
+        let next = tokio::spawn({
+            let gate = gate.clone();
+            async move { gate.enter("a", None).await.map(drop) }
+        });
+        settled().await;
+        // The turn is given to the first, which goes away before it looks.
+        drop(held);
+        drop(gone);
+        next.await.unwrap().unwrap();
+        assert_eq!(gate.lock().running, 0);
+    }
+
+    /// Polls once; whether it is still pending.
+    async fn is_pending<F: Future + Unpin>(future: &mut F) -> bool {
+        std::future::poll_fn(|context| {
+            let pending = std::pin::Pin::new(&mut *future).poll(context).is_pending();
+            std::task::Poll::Ready(pending)
+        })
+        .await
+    }
+
+    #[tokio::test]
+    async fn a_tenant_at_its_own_bound_does_not_hold_up_others() {
+        let gate = Gate::new(GateConfig { running_per_tenant: Some(1), ..GateConfig::default() });
+        let held = gate.enter("a", None).await.unwrap();
+        let second = tokio::spawn({
+            let gate = gate.clone();
+            async move { gate.enter("a", None).await.map(drop) }
+        });
+        settled().await;
+        drop(gate.enter("b", None).await.unwrap());
+        assert_eq!(gate.lock().waiting, 1);
+        drop(held);
+        second.await.unwrap().unwrap();
+    }
+}
