@@ -125,6 +125,11 @@ fn page(report: &Value, paint: Paint) -> String {
     for (name, peer) in report["peers"].as_object().into_iter().flatten() {
         rows.push((name.clone(), peer));
     }
+    let missing: Vec<String> = rows
+        .iter()
+        .filter(|(_, value)| value["skipped"].is_string())
+        .map(|(name, _)| name.clone())
+        .collect();
     rows.retain(|(_, value)| value["p50_ms"].is_number());
     let p50 = |value: &Value| value["p50_ms"].as_f64().unwrap_or(0.0);
     let most = rows.iter().map(|(_, value)| p50(value)).fold(0.001, f64::max);
@@ -144,6 +149,10 @@ fn page(report: &Value, paint: Paint) -> String {
             value["p99_ms"].as_f64().unwrap_or(0.0),
             paint.cyan(&bar),
         ));
+    }
+    if !missing.is_empty() {
+        let why = "not installed for this interpreter and user, or it failed";
+        text.push_str(&format!("  not measured: {} ({why})\n", missing.join(", ")));
     }
     text.push_str(&format!("\n{}\n", paint.bold("jars")));
     let mut line = |name: &str, value: &Value, unit: &str, scale: f64| {
