@@ -13,7 +13,7 @@ enum Arrows {
 }
 
 /// One row a crate, from the bottom up.
-const ARROWS: [(&str, Arrows); 11] = [
+const ARROWS: [(&str, Arrows); 12] = [
     ("belljar-protocol", Arrows::Only(&[])),
     ("belljar-sys", Arrows::Only(&[])),
     ("belljar-jail", Arrows::Only(&["belljar-protocol", "belljar-sys"])),
@@ -24,6 +24,7 @@ const ARROWS: [(&str, Arrows); 11] = [
         "belljar-engine",
         Arrows::Only(&["belljar-protocol", "belljar-sys", "belljar-jail", "belljar-guard"]),
     ),
+    ("belljar-drill", Arrows::Only(&["belljar-protocol", "belljar-engine"])),
     ("belljar-server", Arrows::Only(&["belljar-protocol", "belljar-engine"])),
     ("belljar-fleet", Arrows::Only(&["belljar-protocol", "belljar-engine"])),
     (
@@ -35,6 +36,7 @@ const ARROWS: [(&str, Arrows); 11] = [
             "belljar-zygote",
             "belljar-wasm",
             "belljar-engine",
+            "belljar-drill",
             "belljar-server",
             "belljar-fleet",
         ]),
@@ -44,7 +46,7 @@ const ARROWS: [(&str, Arrows); 11] = [
 
 /// Crates from outside that have one place, and the crates that are that place.
 const PLACES: [(&str, &[&str]); 4] = [
-    ("tokio", &["belljar-engine", "belljar-server", "belljar-fleet", "belljar"]),
+    ("tokio", &["belljar-engine", "belljar-drill", "belljar-server", "belljar-fleet", "belljar"]),
     ("clap", &["belljar", "xtask"]),
     ("landlock", &["belljar-jail"]),
     ("wasmtime", &["belljar-wasm"]),

@@ -4,12 +4,13 @@
 use std::io;
 use std::path::Path;
 
+use crate::drill;
 use crate::fault::Fault;
 use crate::tree::Tree;
 
 /// Every generated file with its current text.
-fn files() -> io::Result<Vec<(&'static str, String)>> {
-    Ok(vec![("docs/policy.schema.json", policy_schema()?)])
+fn files(tree: &Tree) -> io::Result<Vec<(&'static str, String)>> {
+    Ok(vec![("docs/policy.schema.json", policy_schema()?), (drill::TABLE, drill::table(tree)?)])
 }
 
 fn policy_schema() -> io::Result<String> {
@@ -20,7 +21,7 @@ fn policy_schema() -> io::Result<String> {
 /// Compares the tree with what would be generated now.
 pub(crate) fn check(tree: &Tree) -> io::Result<Vec<Fault>> {
     let mut faults = Vec::new();
-    for (path, text) in files()? {
+    for (path, text) in files(tree)? {
         if !tree.exists(path) {
             faults.push(Fault::new(path, "is missing", "run `cargo xtask generate`"));
         } else if tree.text(path)? != text {
@@ -33,7 +34,7 @@ pub(crate) fn check(tree: &Tree) -> io::Result<Vec<Fault>> {
 /// Writes every generated file and returns their paths.
 pub(crate) fn write(root: &Path) -> io::Result<Vec<&'static str>> {
     let mut written = Vec::new();
-    for (path, text) in files()? {
+    for (path, text) in files(&Tree::read(root)?)? {
         std::fs::write(root.join(path), text)
             .map_err(|error| io::Error::new(error.kind(), format!("{path}: {error}")))?;
         written.push(path);

@@ -9,6 +9,7 @@
 
 mod arrows;
 mod changelog;
+mod drill;
 mod fault;
 mod generated;
 mod links;
@@ -65,6 +66,7 @@ fn tidy(root: &Path) -> io::Result<ExitCode> {
         sources::check_files(&tree)?,
         sources::check_unsafe(&tree, &workspace)?,
         changelog::check_file(&tree)?,
+        drill::check(&tree)?,
         generated::check(&tree)?,
         links::check(&tree)?,
     ]

@@ -60,6 +60,20 @@ impl Status {
         Ok(Status(String::from_utf8_lossy(&text[..length]).into_owned()))
     }
 
+    /// This, or the status of another thread if the first thread has ended: then only the others
+    /// still show the memory that all of them share.
+    pub fn with_memory(self, pid: u32) -> Status {
+        if self.first("VmHWM:").is_some() {
+            return self;
+        }
+        let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+        let mut others = threads.filter_map(|thread| {
+            let status = Status::read(&fs::File::open(thread.path().join("status")).ok()?).ok()?;
+            status.first("VmHWM:").is_some().then_some(status)
+        });
+        others.next().unwrap_or(self)
+    }
+
     pub fn number(&self, name: &str) -> Option<u64> {
         self.first(name).and_then(|word| word.parse().ok())
     }
@@ -69,6 +83,13 @@ impl Status {
         self.number(name).map(|kilobytes| kilobytes * 1024)
     }
 
+    /// What of the address space is neither private memory nor the program itself: mapped files.
+    pub fn mapped(&self) -> u64 {
+        let of = |name| self.bytes(name).unwrap_or(0);
+        let own = of("VmData:") + of("VmStk:") + of("VmExe:") + of("VmLib:");
+        of("VmSize:").saturating_sub(own)
+    }
+
     pub fn first(&self, name: &str) -> Option<&str> {
         field(&self.0, name).and_then(|value| value.split_whitespace().next())
     }
@@ -76,7 +97,7 @@ impl Status {
 
 /// Resident memory that no file backs, of a process.
 fn anonymous(pid: u32) -> Option<u64> {
-    Status::of(pid).ok()?.bytes("RssAnon:")
+    Status::of(pid).ok()?.with_memory(pid).bytes("RssAnon:")
 }
 
 /// What a jar and its children hold beyond what each had from the zygote. What has ended holds
@@ -96,6 +117,11 @@ pub(crate) fn held_beyond(pid: u32, baseline: Baseline) -> u64 {
     total
 }
 
+/// How many descriptors a process has open: newer kernels (6.2) say it as the size of the folder.
+pub(crate) fn open_descriptors(pid: u32) -> Option<u64> {
+    fs::metadata(format!("/proc/{pid}/fd")).ok().map(|folder| folder.len())
+}
+
 /// The address space and the private memory of a process.
 pub(crate) fn memory(pid: u32) -> io::Result<(u64, u64)> {
     let text = fs::read_to_string(format!("/proc/{pid}/statm"))?;
@@ -110,6 +136,7 @@ pub(crate) fn memory(pid: u32) -> io::Result<(u64, u64)> {
 /// What a process holds now.
 pub(crate) fn baseline(pid: u32) -> io::Result<Baseline> {
     let (address_bytes, data_bytes) = memory(pid)?;
-    let anonymous_bytes = anonymous(pid).unwrap_or(0);
-    Ok(Baseline { data_bytes, address_bytes, anonymous_bytes })
+    let status = Status::of(pid)?;
+    let anonymous_bytes = status.bytes("RssAnon:").unwrap_or(0);
+    Ok(Baseline { data_bytes, address_bytes, anonymous_bytes, mapped_bytes: status.mapped() })
 }

@@ -47,6 +47,8 @@ pub(crate) struct Baseline {
     pub address_bytes: u64,
     /// Its resident memory that no file backs.
     pub anonymous_bytes: u64,
+    /// What it has mapped of files, about.
+    pub mapped_bytes: u64,
 }
 
 /// A policy resolved against a host, as `belljar explain` prints it.
@@ -401,7 +403,7 @@ mod tests {
 
     #[test]
     fn limits_count_from_what_the_zygote_holds() {
-        let baseline = Baseline { data_bytes: 1000, address_bytes: 5000, anonymous_bytes: 0 };
+        let baseline = Baseline { data_bytes: 1000, address_bytes: 5000, ..Baseline::default() };
         let plan = jar(&Policy::default(), Path::new("/x"), baseline);
         let value = |resource| plan.rlimits.iter().find(|l| l.resource == resource).unwrap().value;
         assert_eq!(value(Resource::Data), 1000 + (256 << 20));

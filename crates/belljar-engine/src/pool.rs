@@ -204,12 +204,22 @@ impl Pool {
         }
     }
 
-    /// Forks a jar and seals it.
+    /// Forks a jar and seals it. If the zygote dies meanwhile, another is asked: no guest code has
+    /// run yet.
     async fn make(&self, policy: &Policy) -> Result<Jar, EngineError> {
+        let zygote = self.zygote(policy.walls).await?;
+        match self.make_from(zygote.clone(), policy).await {
+            Err(_) if zygote.has_gone().await => {
+                self.make_from(self.zygote(policy.walls).await?, policy).await
+            }
+            made => made,
+        }
+    }
+
+    async fn make_from(&self, zygote: Arc<Zygote>, policy: &Policy) -> Result<Jar, EngineError> {
         let slot = self.slots.clone().acquire_owned().await;
         let slot = slot.map_err(std::io::Error::other).while_doing("wait for a slot")?;
         let identity = self.setting.host.identity(policy.walls);
-        let zygote = self.zygote(policy.walls).await?;
         let scratch = match &zygote.folder {
             None => None,
             Some(folder) => Some(

@@ -304,8 +304,9 @@ impl<'a> Watch<'a> {
     ) -> Result<Record<'a>, EngineError> {
         let answered = matches!(end, End::Said(FromJar::Done { .. }));
         let in_memory = self.jar.isolation.walls == Walls::Full;
-        let status = Status::read(&self.jar.status).ok();
+        let status = Status::read(&self.jar.status).ok().map(|s| s.with_memory(self.jar.pid));
         let cpu_us = cpu_time(self.jar.pid).unwrap_or(cpu_before);
+        let open = if answered { None } else { outside::open_descriptors(self.jar.pid) };
         let space = rustix::fs::fstatfs(self.jar.directory.as_fd()).ok();
         let used = self.jar.scratch.as_ref().and_then(Scratch::usage);
         let untouched =
@@ -328,7 +329,8 @@ impl<'a> Watch<'a> {
             ended,
             cpu_before_us: cpu_before,
             peak_address_bytes: status.as_ref().and_then(|status| status.bytes("VmPeak:")),
-            descriptor_slots: status.as_ref().and_then(|status| status.number("FDSize:")),
+            mapped_bytes: status.as_ref().map_or(0, Status::mapped),
+            open_descriptors: open,
             space_full: match &space {
                 Some(space) if in_memory => space.f_bavail == 0,
                 _ => used.is_some_and(|(bytes, _)| bytes >= self.limits.file_bytes),

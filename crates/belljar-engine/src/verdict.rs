@@ -37,7 +37,9 @@ pub(crate) struct Facts {
     /// What it had used before the job came: sealing, warming.
     pub cpu_before_us: u64,
     pub peak_address_bytes: Option<u64>,
-    pub descriptor_slots: Option<u64>,
+    /// What it has mapped of files, about.
+    pub mapped_bytes: u64,
+    pub open_descriptors: Option<u64>,
     pub space_full: bool,
     pub files_full: bool,
     pub baseline: Baseline,
@@ -266,15 +268,16 @@ fn raised(
 
 fn out_of_memory(facts: &Facts, ledger: &Ledger<'_>, limits: &Limits) -> bool {
     let brim = (facts.baseline.address_bytes + limits.memory_bytes).saturating_sub(UNANNOUNCED);
-    ledger.memory_refused || facts.peak_address_bytes.is_some_and(|peak| peak >= brim)
+    // Mapped files are no memory of the run, however large they look.
+    let mapped = facts.mapped_bytes.saturating_sub(facts.baseline.mapped_bytes);
+    let reached = |peak: u64| peak.saturating_sub(mapped) >= brim;
+    ledger.memory_refused || facts.peak_address_bytes.is_some_and(reached)
 }
 
-/// The kernel's table of descriptors only grows, so its size tells how many were open at once, to
-/// the next power of two.
+/// Whether as many descriptors are open as there can be. What failed for want of one may have been
+/// more than one, as a pipe is.
 fn out_of_descriptors(facts: &Facts, limits: &Limits) -> bool {
-    let most = planning::open_files(limits);
-    let slots = facts.descriptor_slots.unwrap_or(0);
-    slots >= most || slots >= most.next_power_of_two() / 2
+    facts.open_descriptors.is_some_and(|open| open + 1 >= planning::open_files(limits))
 }
 
 fn exception_hint(type_name: &str, errno: Option<Errno>) -> &'static str {
@@ -285,6 +288,12 @@ fn exception_hint(type_name: &str, errno: Option<Errno>) -> &'static str {
         }
         (_, Some(Errno::NOENT)) => {
             "the host's files are not here; pass data as input, or write it in this run first"
+        }
+        (_, Some(Errno::MFILE)) => {
+            "no more files could be opened; close them with `with`, or raise limits.open_files"
+        }
+        (_, Some(Errno::NOSPC | Errno::FBIG)) => {
+            "no more could be written; write less, or raise limits.file_bytes or limits.files"
         }
         ("ModuleNotFoundError" | "ImportError", _) => {
             "only packages of the chosen interpreter can be imported; choose another with --python"

@@ -159,6 +159,17 @@ impl Zygote {
         !locked(&self.waiting).gone
     }
 
+    /// Whether it is gone, after something failed: that shows a moment later.
+    pub async fn has_gone(&self) -> bool {
+        for _ in 0..20 {
+            if !self.is_alive() {
+                return true;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        false
+    }
+
     /// How many forks it was asked for.
     pub fn forks(&self) -> u64 {
         self.next.load(Ordering::Relaxed) - 1

@@ -26,6 +26,7 @@ pub mod profile;
 mod removal;
 mod root;
 
+pub use belljar_sys::name_of as call_name;
 pub use control::{MAX_MESSAGE, receive, send, send_patiently};
 pub use enter::{SealReport, seal};
 pub use fault::hint;

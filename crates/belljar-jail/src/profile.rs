@@ -68,6 +68,26 @@ impl Test {
     }
 }
 
+impl Test {
+    /// A value for which it holds, or one for which it does not.
+    fn value(&self, holds: bool) -> u64 {
+        let near: Vec<u64> = match &self.how {
+            How::AnyOf(values) => values.iter().map(|value| u64::from(*value)).collect(),
+            How::Above(bound) | How::AtLeast(bound) => vec![u64::from(*bound)],
+            How::Null => vec![0],
+        };
+        let candidates = near.iter().flat_map(|value| {
+            [*value, value + 1, value.saturating_sub(1), value ^ u64::from(self.mask), 0]
+        });
+        let fits = |value: &u64| {
+            let mut args = [0; 6];
+            args[self.arg] = *value;
+            self.holds(&args) == holds
+        };
+        candidates.into_iter().find(fits).unwrap_or(0)
+    }
+}
+
 /// One rule about a call: if all its tests hold, its verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Rule {
@@ -100,6 +120,30 @@ impl Profile {
     /// The profile of the process tier behind these walls.
     pub fn process(walls: Walls) -> Result<Profile, ProfileFault> {
         Profile::parse(PROCESS, walls)
+    }
+
+    /// Arguments that reach every rule: for each call some without meaning, and for each rule that
+    /// looks at arguments some that fit it, some that just do not, and some with high bits set.
+    pub fn probes(&self) -> Vec<(u32, [u64; 6])> {
+        let mut probes = Vec::new();
+        for (number, rules) in &self.calls {
+            probes.push((*number, [u64::MAX; 6]));
+            for rule in rules.iter().filter(|rule| !rule.tests.is_empty()) {
+                let mut fits = [0; 6];
+                rule.tests.iter().for_each(|test| fits[test.arg] = test.value(true));
+                probes.push((*number, fits));
+                for test in &rule.tests {
+                    for value in [test.value(false), fits[test.arg] | 1 << 32] {
+                        let mut changed = fits;
+                        changed[test.arg] = value;
+                        probes.push((*number, changed));
+                    }
+                }
+            }
+        }
+        probes.sort_unstable();
+        probes.dedup();
+        probes
     }
 
     /// Reads a profile. Unknown names, unknown fields, a rule that can never be reached and a

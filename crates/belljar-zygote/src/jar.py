@@ -261,8 +261,10 @@ def main():
             os.environ.update(job["environment"])
         body = run_job(job, space, finish)
     except BaseException as error:
+        # Kept: what the code held when it failed is a fact that the engine may look at.
+        failure = error
         try:
-            body = encode_failure(error)
+            body = encode_failure(failure)
             finish()
         except MemoryError:
             body = LAST_RESORT

@@ -27,6 +27,39 @@ pub enum Command {
     Explain(Explain),
     /// Time runs on this machine: bare, sealed, cold, with packages, and beside others
     Bench(Bench),
+    /// Attack this belljar on this machine, and say of each attack what held
+    Drill(Drill),
+}
+
+#[derive(Args)]
+pub struct Drill {
+    /// Only this row, or all variants of one; may be given more than once
+    #[arg(long, value_name = "ID")]
+    pub row: Vec<String>,
+    /// Only one class: confidentiality, integrity, availability, cross-run, protocol
+    #[arg(long)]
+    pub class: Option<String>,
+    /// The walls to attack
+    #[arg(long, value_name = "WALLS", default_value = "full")]
+    pub walls: WallsName,
+    /// Some rows of each class, without controls: a few seconds, for the start of a service
+    #[arg(long)]
+    pub quick: bool,
+    /// Print the rows and attack nothing
+    #[arg(long)]
+    pub list: bool,
+    /// The interpreter inside
+    #[arg(long, value_name = "PATH", default_value = "python3")]
+    pub python: PathBuf,
+    /// Rows from this folder instead of those that the program carries
+    #[arg(long, value_name = "FOLDER")]
+    pub corpus: Option<PathBuf>,
+    /// Print what came of it as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Write a report as one HTML page
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
 }
 
 #[derive(Args)]
@@ -134,6 +167,15 @@ pub enum PresetName {
 pub enum WallsName {
     Full,
     Nested,
+}
+
+impl From<WallsName> for Walls {
+    fn from(name: WallsName) -> Walls {
+        match name {
+            WallsName::Full => Walls::Full,
+            WallsName::Nested => Walls::Nested,
+        }
+    }
 }
 
 impl Choice {

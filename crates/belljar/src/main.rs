@@ -8,8 +8,10 @@ mod arguments;
 mod bench;
 mod command_bench;
 mod command_doctor;
+mod command_drill;
 mod command_explain;
 mod command_run;
+mod drill_page;
 mod failure;
 mod guest_text;
 mod paint;
@@ -37,6 +39,7 @@ fn main() -> ExitCode {
                 Command::Doctor(doctor) => command_doctor::doctor(doctor).await,
                 Command::Explain(explain) => command_explain::explain(explain),
                 Command::Bench(bench) => command_bench::bench(bench).await,
+                Command::Drill(drill) => command_drill::drill(drill).await,
             }
         })
     });

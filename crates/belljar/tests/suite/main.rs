@@ -9,11 +9,14 @@
 
 mod command;
 mod confidentiality;
+mod conformance;
 mod denials;
 mod fail_closed;
 mod frames;
 mod lifecycle;
 mod limits;
+mod phases;
+mod posture;
 mod pressure;
 mod pythons;
 mod real_work;

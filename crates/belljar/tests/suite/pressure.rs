@@ -67,35 +67,14 @@ async fn a_wait_can_be_cancelled_dropped_and_run_out() {
     bench.close().await;
 }
 
-/// Runs a second's worth with as many callers as there are places, and says how many that were.
-async fn sustainable(engine: &Arc<Engine>, callers: usize) -> f64 {
-    let started = Instant::now();
-    let mut tasks = JoinSet::new();
-    for _ in 0..callers {
-        let engine = engine.clone();
-        tasks.spawn(async move {
-            let mut count = 0;
-            while started.elapsed() < Duration::from_secs(1) {
-                let job = Job::new("result = sum(range(100))").with_policy(policy(|_| {}));
-                assert_eq!(result(&engine.run(job).await.unwrap()), "4950");
-                count += 1;
-            }
-            count
-        });
-    }
-    let mut runs = 0;
-    while let Some(count) = tasks.join_next().await {
-        runs += count.unwrap();
-    }
-    f64::from(runs) / started.elapsed().as_secs_f64()
-}
-
 #[tokio::test]
 async fn twice_the_load_it_can_take() {
-    let patience = Duration::from_secs(1);
+    // Sixteen places, each held for at least 50 ms: no machine takes more than 320 a second.
+    let patience = Duration::from_secs(5);
     let gate = GateConfig { running: 16, waiting: 128, patience, ..GateConfig::default() };
     let bench = Bench::with_gate(gate);
-    let rate = 2.0 * sustainable(&bench.engine, 16).await;
+    bench.ask("result = 1").await;
+    let rate = 2.0 * 16.0 / 0.05;
     let seconds = size("BELLJAR_TEST_OVERLOAD_SECONDS", 3);
     let all = (rate * seconds as f64) as usize;
     let started = Instant::now();
@@ -106,7 +85,8 @@ async fn twice_the_load_it_can_take() {
         for number in asked..due {
             let engine = bench.engine.clone();
             tasks.spawn(async move {
-                let job = Job::new(format!("result = {number}")).with_policy(policy(|_| {}));
+                let code = format!("import time\ntime.sleep(0.05)\nresult = {number}");
+                let job = Job::new(code).with_policy(policy(|_| {}));
                 let options =
                     RunOptions { tenant: format!("t{}", number % 3), ..Default::default() };
                 let asked = Instant::now();
@@ -144,7 +124,7 @@ async fn twice_the_load_it_can_take() {
         refused.last(),
     );
     assert!(!refused.is_empty(), "it was not too much");
-    assert!(accepted.len() as f64 > 0.25 * all as f64, "too few were accepted");
+    assert!(accepted.len() > all / 16, "too few were accepted");
     assert!(at(&accepted, 0.99) < patience, "the line was longer than anybody should wait");
     assert!(at(&refused, 0.99) < Duration::from_millis(5), "a refusal took its time");
     bench.close().await;

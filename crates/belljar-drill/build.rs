@@ -1,0 +1,25 @@
+//! Lists the corpus, so that the program carries it.
+
+use std::fmt::Write;
+use std::path::Path;
+
+fn main() -> std::io::Result<()> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../escapes").canonicalize()?;
+    println!("cargo::rerun-if-changed={}", folder.display());
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(&folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "py") {
+            names.push(path);
+        }
+    }
+    names.sort();
+    let mut list = String::from("[\n");
+    for path in names {
+        // A String takes all that is written to it.
+        writeln!(list, "    include_str!({path:?}),").map_err(std::io::Error::other)?;
+    }
+    list.push(']');
+    let out = std::env::var_os("OUT_DIR").ok_or_else(|| std::io::Error::other("no OUT_DIR"))?;
+    std::fs::write(Path::new(&out).join("corpus.rs"), list)
+}

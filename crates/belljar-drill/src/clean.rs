@@ -1,0 +1,92 @@
+//! Whether anything is left behind, as the kernel shows it of this process.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long what was killed may take to be gone.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What a run could leave behind.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Traces {
+    processes: BTreeSet<u32>,
+    mounts: usize,
+    descriptors: usize,
+    files: BTreeSet<PathBuf>,
+}
+
+impl Traces {
+    /// What there is now; `scratch` is where jars in nested walls write.
+    pub fn now(scratch: &Path) -> Traces {
+        let names = |path: &Path| {
+            let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+            entries.map(|entry| entry.path()).collect::<Vec<_>>()
+        };
+        // The folder of a zygote stays as long as the zygote; what is in it must not.
+        let inner = names(scratch).iter().flat_map(|folder| names(folder)).collect();
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        Traces {
+            processes: descendants(std::process::id()),
+            mounts: mounts.lines().count(),
+            descriptors: names(Path::new("/proc/self/fd")).len(),
+            files: inner,
+        }
+    }
+
+    /// What there is when nothing changes any more.
+    pub async fn at_rest(scratch: &Path) -> Traces {
+        let mut last = Traces::now(scratch);
+        loop {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            let now = Traces::now(scratch);
+            if now == last {
+                return now;
+            }
+            last = now;
+        }
+    }
+
+    /// Waits until it is as it was; otherwise what is more.
+    pub async fn back(&self, scratch: &Path) -> Option<String> {
+        let started = Instant::now();
+        loop {
+            let now = Traces::now(scratch);
+            if now == *self {
+                return None;
+            }
+            if started.elapsed() > PATIENCE {
+                return Some(self.differs(&now));
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    }
+
+    fn differs(&self, now: &Traces) -> String {
+        let more: Vec<&u32> = now.processes.difference(&self.processes).collect();
+        let files: Vec<&PathBuf> = now.files.difference(&self.files).collect();
+        format!(
+            "left behind: processes {more:?}, files {files:?}, mounts {} -> {}, descriptors {} -> {}",
+            self.mounts, now.mounts, self.descriptors, now.descriptors,
+        )
+    }
+}
+
+fn descendants(pid: u32) -> BTreeSet<u32> {
+    let mut found = BTreeSet::new();
+    let mut todo = vec![pid];
+    while let Some(pid) = todo.pop() {
+        let threads =
+            std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+        for thread in threads {
+            let children = std::fs::read_to_string(thread.path().join("children"));
+            for child in children.unwrap_or_default().split_whitespace() {
+                if let Ok(child) = child.parse() {
+                    found.insert(child);
+                    todo.push(child);
+                }
+            }
+        }
+    }
+    found
+}

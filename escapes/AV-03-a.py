@@ -1,0 +1,14 @@
+# id: AV-03-a
+# title: sleeps past its time
+# walls: full nested
+# first: engine clock
+# second: kill by pidfd
+# expect: limit wall_ms
+# limits: wall_ms=150
+# control: raised wall_ms=10000
+"""A sleeping process uses no processor time, so a limit of that alone would never end it."""
+
+import time
+
+time.sleep(0.4)
+result = "woke up"

@@ -1,0 +1,23 @@
+# id: AV-05-a
+# title: sets its result and then loops in a function that is called at exit
+# walls: full nested
+# first: engine clock
+# second: rlimits
+# expect: limit wall_ms
+# limits: wall_ms=150
+# control: raised wall_ms=10000
+"""A result counts only when the run has come to its end. What is done after the last line is
+within the limits too."""
+
+import atexit
+import time
+
+
+@atexit.register
+def linger():
+    end = time.monotonic() + 0.4
+    while time.monotonic() < end:
+        pass
+
+
+result = "ready long ago"

@@ -1,0 +1,16 @@
+# id: AV-05-c
+# title: sets its result and leaves a thread that does not end
+# walls: full nested
+# first: engine clock
+# second: kill by pidfd
+# expect: limit wall_ms
+# limits: wall_ms=150
+# control: raised wall_ms=10000
+"""An interpreter waits for its threads before it ends. A run that waits with it must not wait
+beyond its time."""
+
+import threading
+import time
+
+threading.Thread(target=time.sleep, args=(0.4,)).start()
+result = "ready long ago"

@@ -1,0 +1,22 @@
+# id: AV-06-c
+# title: freezes its own process behind a child
+# walls: full
+# first: engine clock
+# second: pid namespace
+# expect: limit wall_ms
+# limits: wall_ms=150 processes=1
+# control: raised wall_ms=10000
+"""A parent made with the flag of vfork stands still in the kernel, and cannot be interrupted,
+until the child ends. The child takes its time."""
+
+import ctypes
+import os
+import time
+
+CLONE_VFORK, SIGCHLD = 0x4000, 17
+libc = ctypes.PyDLL(None, use_errno=True)
+child = libc.syscall(56, CLONE_VFORK | SIGCHLD, None, None, None, None)
+if child == 0:
+    time.sleep(0.4)
+    os._exit(0)
+result = "free again"

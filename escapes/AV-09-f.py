@@ -1,0 +1,27 @@
+# id: AV-09-f
+# title: makes timers, watches and signal descriptors
+# walls: full nested
+# first: seccomp
+# second: rlimits
+# expect: ok
+# denies: timer_create timerfd_create inotify_init1 signalfd4
+# control: bare
+"""Kernel objects that are counted by user, not by process: a jar that used them up would take them
+from every other one."""
+
+import ctypes
+import os
+
+libc = ctypes.CDLL(None, use_errno=True)
+timer, mask = ctypes.c_int(0), ctypes.c_uint64(0)
+if libc.syscall(222, 1, None, ctypes.byref(timer)) == 0:
+    libc.syscall(226, timer)
+    result = context["flag"]
+for made in (
+    libc.syscall(283, 1, 0),
+    libc.syscall(294, 0),
+    libc.syscall(289, -1, ctypes.byref(mask), 8, 0),
+):
+    if made >= 0:
+        os.close(made)
+        result = context["flag"]

@@ -1,0 +1,16 @@
+# id: AV-15-e
+# title: makes very many empty files
+# walls: full nested
+# first: memory file system
+# second: engine measure
+# expect: limit files
+# limits: files=100
+# control: raised files=5000
+"""Empty files take no space and still fill the table of files."""
+
+import time
+
+for number in range(600):
+    open(f"empty{number}", "w").close()
+time.sleep(0.2)
+result = "six hundred"

@@ -1,0 +1,15 @@
+# id: AV-17-a
+# title: prints one line that does not end
+# walls: full nested
+# first: engine count
+# second: engine clock
+# expect: limit output_bytes
+# limits: output_bytes=100000
+# control: raised output_bytes=8000000
+"""Whoever reads line by line keeps all of it before it sees how long it is."""
+
+import sys
+
+sys.stdout.write("x" * 3_000_000)
+sys.stdout.flush()
+result = "no newline"

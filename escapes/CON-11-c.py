@@ -1,0 +1,25 @@
+# id: CON-11-c
+# title: sees other processes in /proc and in its own numbers
+# walls: full
+# first: pid namespace
+# second: private root
+# expect: ok
+# control: bare
+"""Looks for the canary's process by its entry in procfs, and at its own number and its parent's:
+in a namespace of its own it is the first process and has no parent."""
+
+import os
+
+told = []
+for path in ("/proc", "/proc/%d" % context["pid"], "/proc/%d/exe" % context["pid"], "/proc/self",
+             "/proc/%d" % os.getppid()):
+    for way in (os.stat, os.listdir, os.readlink, lambda path: os.open(path, os.O_PATH)):
+        try:
+            way(path)
+            told.append(path)
+        except OSError:
+            pass
+if os.getpid() != 1 or os.getppid() != 0:
+    told.append([os.getpid(), os.getppid()])
+if told:
+    result = [context["flag"], told]

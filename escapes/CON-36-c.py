@@ -1,0 +1,25 @@
+# id: CON-36-c
+# title: watches files to learn what others do
+# walls: full nested
+# first: seccomp
+# second: private root
+# expect: ok
+# denies: inotify_init inotify_init1 inotify_add_watch fanotify_init fanotify_mark
+# control: bare
+"""Being told of every opening of a shared library or of the canary would show when other jars and
+the host are at work."""
+
+import ctypes
+
+libc = ctypes.CDLL(None, use_errno=True)
+done = []
+for number, arguments in ((253, ()), (294, (0x800,)), (300, (0, 0)), (300, (0x200, 0))):
+    watch = libc.syscall(number, *arguments)
+    if watch >= 0:
+        done.append(number)
+    for path in (context["secret_file"].encode(), b"/usr/lib64", b"/dev/null", b"."):
+        if libc.syscall(254, watch, path, 0x20) >= 0:
+            done.append("inotify_add_watch")
+libc.syscall(301, -1, 1, ctypes.c_ulong(0x20), -100, b".")
+if done:
+    result = [context["flag"], done]

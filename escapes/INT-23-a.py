@@ -1,0 +1,28 @@
+# id: INT-23-a
+# title: becomes another user
+# walls: full nested
+# first: seccomp
+# second: capabilities
+# expect: ok
+# denies: setuid setgid setreuid setregid setresuid setresgid setfsuid setfsgid setgroups
+# control: bare
+"""Every call that sets an identity, for root, for nobody and for itself."""
+
+import ctypes
+import os
+
+libc = ctypes.CDLL(None, use_errno=True)
+same = ctypes.c_long(-1)
+result = None
+for who in (os.getuid(), 0, 65534, 1900000000, 1 << 32):
+    one = ctypes.c_long(who)
+    for number, words in ((105, [one]), (106, [one]), (113, [one, one]), (114, [one, one]),
+                          (117, [one, one, one]), (119, [one, one, one]),
+                          (116, [ctypes.c_long(1), (ctypes.c_int * 1)(who & 0x7FFFFFFF)])):
+        if result is None and libc.syscall(number, *words) == 0:
+            result = context["flag"]
+    if result is None:
+        for number in (122, 123):
+            before = libc.syscall(number, one)
+            if before >= 0 and libc.syscall(number, same) == who:
+                result = context["flag"]

@@ -1,0 +1,25 @@
+# id: PRO-08-a
+# title: answers and raises with half a character
+# walls: full nested
+# first: frames
+# second: none
+# expect: exception
+# control: none: an answer is only understood by the engine
+"""Python texts can hold what no text in JSON can."""
+
+result = ["\ud800", "\udfff"]
+# ---
+result = {"\ud83d": 1}
+# ---
+raise ValueError("half \ud800, nothing \0, and \u2028 a line")
+# ---
+class Odd(type):
+    __name__ = property(lambda self: "Odd\ud800\0\n")
+
+
+class Failure(Exception, metaclass=Odd):
+    def __str__(self):
+        raise RuntimeError("no text \udfff")
+
+
+raise Failure()

@@ -1,0 +1,20 @@
+# id: XRN-12-d
+# title: opens the memory of the process it was forked from as a file
+# walls: full nested
+# first: private root
+# second: landlock
+# expect: ok
+# control: bare
+"""A file of the kernel shows the memory of each process, and takes writes to it."""
+
+import os
+
+for pid in (context["pid"], os.getppid(), os.getppid() - 1, 1, "self"):
+    for name in ("mem", "maps", "environ", "cmdline", "fd", "task"):
+        path = f"/proc/{pid}/{name}"
+        try:
+            fd = os.open(path, os.O_RDONLY)
+            result = context["flag"]
+            os.close(fd)
+        except OSError:
+            pass
