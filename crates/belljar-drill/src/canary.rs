@@ -12,6 +12,8 @@ use std::process::{Child, Command, Stdio};
 use rustix::rand::{GetRandomFlags, getrandom};
 use serde_json::{Value, json};
 
+use crate::ablated;
+
 /// Random letters that appear nowhere else.
 pub(crate) fn random() -> io::Result<String> {
     let mut bits = [0; 16];
@@ -92,13 +94,17 @@ impl Canary {
 
     /// What a program is told, so that it need not search.
     pub fn context(&self) -> io::Result<Value> {
+        // Where a jar without a private root finds the host's tree.
+        let rootless = ablated().is_some_and(|missing| missing.contains("private root"));
+        let shown = if rootless { "/host" } else { "" };
+        let folder = PathBuf::from(format!("{shown}{}", self.folder.display()));
         Ok(json!({
-            "secret_file": self.folder.join("secret.txt"),
-            "folder": self.folder,
+            "secret_file": folder.join("secret.txt"),
+            "folder": folder,
             "flag": self.flag,
             "tcp": self.tcp.local_addr()?.port(),
             "udp": self.udp.local_addr()?.port(),
-            "unix": self.folder.join("socket"),
+            "unix": folder.join("socket"),
             "abstract": self.abstract_name,
             "pid": self.victim.id(),
             "number": u64::from_str_radix(&self.flag[..8], 16).unwrap_or(7),
@@ -123,10 +129,12 @@ impl Canary {
     }
 
     /// What came of the attack, as far as it shows here and in what the program said.
-    pub fn damage(&mut self, said: &[&str]) -> io::Result<Vec<String>> {
+    /// The flag does not count if `only_what_follows` does.
+    pub fn damage(&mut self, said: &[&str], only_what_follows: bool) -> io::Result<Vec<String>> {
         let mut damage = Vec::new();
         for (name, text) in [("secret", &self.secret), ("flag", &self.flag)] {
-            if said.iter().any(|said| said.contains(text)) {
+            let counts = name == "secret" || !only_what_follows;
+            if counts && said.iter().any(|said| said.contains(text)) {
                 damage.push(format!("the {name} came out"));
             }
         }

@@ -15,7 +15,11 @@ use crate::row::Row;
 
 /// Runs the programs of a row in one plain interpreter.
 const RUNNER: &str = r#"
-import json, sys, threading, traceback
+import ctypes, json, sys, threading, traceback
+# Names, IPC and keys of its own, where that is allowed: nothing it sets stays with the host.
+libc = ctypes.CDLL(None)
+libc.unshare(0x04000000 | 0x08000000)
+libc.syscall(250, 1, None)
 asked = json.loads(sys.stdin.readline())
 space = {"__name__": "__main__", "context": asked["context"]}
 def run(code):
@@ -45,7 +49,7 @@ pub(crate) async fn bare(python: &Path, row: &Row) -> io::Result<Vec<String>> {
     let spoken = speak(python, &folder, &asked.to_string()).await;
     std::fs::remove_dir_all(&folder)?;
     let (out, err) = spoken?;
-    canary.damage(&[&out, &err])
+    canary.damage(&[&out, &err], false)
 }
 
 async fn speak(python: &Path, folder: &Path, asked: &str) -> io::Result<(String, String)> {

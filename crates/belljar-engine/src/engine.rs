@@ -15,7 +15,7 @@ use crate::jar::Jar;
 use crate::planning::Setting;
 use crate::pool::{Pool, PoolConfig};
 use crate::{EngineError, Host, Installation, Plan, Python, RequestError, RunError};
-use crate::{run, verdict};
+use crate::{pool, run, verdict};
 
 /// What an engine is made of.
 #[derive(Clone, Debug)]
@@ -103,7 +103,9 @@ impl Engine {
             scratch: config.scratch,
         });
         let pool = Arc::new(Pool::new(setting.clone(), config.pool));
-        Ok(Engine { setting, ceiling: config.ceiling, gate: Gate::new(config.gate), pool })
+        // A place without descriptors for a jar would be none.
+        let gate = GateConfig { running: config.gate.running.min(pool::slots()), ..config.gate };
+        Ok(Engine { setting, ceiling: config.ceiling, gate: Gate::new(gate), pool })
     }
 
     /// The host this engine is on.
@@ -145,7 +147,14 @@ impl Engine {
         let mut cancel = options.cancel;
         let admitted = async {
             let place = self.gate.enter(&options.tenant, options.deadline).await?;
-            Ok::<_, RunError>((place, self.pool.take(&policy).await?))
+            let taking = self.pool.take(&policy);
+            let jar = match options.deadline {
+                None => taking.await?,
+                Some(deadline) => tokio::time::timeout_at(deadline.into(), taking)
+                    .await
+                    .map_err(|_| RunError::Busy(self.gate.busy_now()))??,
+            };
+            Ok::<_, RunError>((place, jar))
         };
         let (_place, jar) = tokio::select! {
             both = admitted => both?,

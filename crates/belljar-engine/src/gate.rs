@@ -121,8 +121,16 @@ impl Drop for Waiting<'_> {
 }
 
 impl Gate {
-    pub fn new(config: GateConfig) -> Arc<Gate> {
+    pub fn new(mut config: GateConfig) -> Arc<Gate> {
+        // Without a place nobody would ever be served.
+        config.running = config.running.max(1);
+        config.running_per_tenant = config.running_per_tenant.map(|most| most.max(1));
         Arc::new(Gate { config, state: Mutex::default() })
+    }
+
+    /// What somebody is told who ran out of time.
+    pub fn busy_now(&self) -> Busy {
+        self.busy(&self.lock())
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -182,7 +190,8 @@ impl Gate {
         let others = state.line.iter().filter(|(name, _)| name != tenant);
         let ahead: usize =
             own + others.map(|(_, waiters)| waiters.len().min(own + 1)).sum::<usize>();
-        let wait = self.wait_for(state, ahead + 1);
+        let alone = self.config.running_per_tenant.unwrap_or(self.config.running);
+        let wait = self.wait_for(state, ahead + 1).max(self.hold(state, own + 1, alone));
         let bound = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let bound = bound.unwrap_or(self.config.patience).min(self.config.patience);
         if own >= room || wait > bound {
@@ -193,7 +202,12 @@ impl Gate {
 
     /// How long it takes until so many places have come free.
     fn wait_for(&self, state: &State, places: usize) -> Duration {
-        let seconds = state.mean_hold * places as f64 / self.config.running.max(1) as f64;
+        self.hold(state, places, self.config.running)
+    }
+
+    /// How long so many runs take, so many at once.
+    fn hold(&self, state: &State, runs: usize, at_once: usize) -> Duration {
+        let seconds = state.mean_hold * runs as f64 / at_once as f64;
         Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
     }
 

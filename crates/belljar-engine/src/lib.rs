@@ -23,6 +23,8 @@
 //! the caller's mistake a [`RequestError`], our own failure an [`EngineError`].
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "ablation")]
+mod ablation;
 mod denials;
 pub mod doctor;
 mod engine;

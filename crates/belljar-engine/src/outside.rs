@@ -54,9 +54,13 @@ impl Status {
 
     /// Reads it, in one call.
     pub fn read(file: &fs::File) -> io::Result<Status> {
-        // Some hundred bytes more than it ever takes.
-        let mut text = [0; 4096];
-        let length = file.read_at(&mut text, 0)?;
+        // Nearly always enough; a user in hundreds of groups has a longer one.
+        let mut text = vec![0; 4096];
+        let mut length = file.read_at(&mut text, 0)?;
+        while length == text.len() {
+            text.resize(2 * length, 0);
+            length = file.read_at(&mut text, 0)?;
+        }
         Ok(Status(String::from_utf8_lossy(&text[..length]).into_owned()))
     }
 
@@ -81,13 +85,6 @@ impl Status {
     /// A value in kilobytes, as bytes.
     pub fn bytes(&self, name: &str) -> Option<u64> {
         self.number(name).map(|kilobytes| kilobytes * 1024)
-    }
-
-    /// What of the address space is neither private memory nor the program itself: mapped files.
-    pub fn mapped(&self) -> u64 {
-        let of = |name| self.bytes(name).unwrap_or(0);
-        let own = of("VmData:") + of("VmStk:") + of("VmExe:") + of("VmLib:");
-        of("VmSize:").saturating_sub(own)
     }
 
     pub fn first(&self, name: &str) -> Option<&str> {
@@ -138,5 +135,5 @@ pub(crate) fn baseline(pid: u32) -> io::Result<Baseline> {
     let (address_bytes, data_bytes) = memory(pid)?;
     let status = Status::of(pid)?;
     let anonymous_bytes = status.bytes("RssAnon:").unwrap_or(0);
-    Ok(Baseline { data_bytes, address_bytes, anonymous_bytes, mapped_bytes: status.mapped() })
+    Ok(Baseline { data_bytes, address_bytes, anonymous_bytes })
 }

@@ -47,8 +47,6 @@ pub(crate) struct Baseline {
     pub address_bytes: u64,
     /// Its resident memory that no file backs.
     pub anonymous_bytes: u64,
-    /// What it has mapped of files, about.
-    pub mapped_bytes: u64,
 }
 
 /// A policy resolved against a host, as `belljar explain` prints it.
@@ -127,7 +125,7 @@ impl Setting {
             }
             Walls::Nested => (vec![], vec![], self.installation.zygote.clone()),
         };
-        ZygotePlan {
+        let plan = ZygotePlan {
             wire: WIRE_VERSION,
             walls,
             identity: self.host.identity(walls),
@@ -139,7 +137,10 @@ impl Setting {
             program: self.python.program.clone(),
             arguments: vec!["-I".into(), "-B".into(), "-c".into(), self.boot(&library)],
             environment: environment(&home, &self.python.program),
-        }
+        };
+        #[cfg(feature = "ablation")]
+        let plan = weakened(plan, crate::ablation::zygote);
+        plan
     }
 
     /// What all jars of a zygote have in common.
@@ -162,7 +163,7 @@ impl Setting {
             Walls::Nested => tree(&self.readable()).0.into_iter().map(|m| m.source).collect(),
         };
         readable.extend(DEVICES.iter().map(PathBuf::from));
-        Ok(JarWalls {
+        let walls = JarWalls {
             walls,
             identity: self.host.identity(walls),
             hostname: "jar".into(),
@@ -170,7 +171,10 @@ impl Setting {
             profile: profile.name.clone(),
             program: filter::compile(&profile),
             closing: filter::compile_closing(&profile),
-        })
+        };
+        #[cfg(feature = "ablation")]
+        let walls = weakened(walls, crate::ablation::walls);
+        Ok(walls)
     }
 
     /// The temporary directory inside full walls: `/tmp`, unless that would cover something that
@@ -247,7 +251,17 @@ pub(crate) fn jar(policy: &Policy, place: &Path, baseline: Baseline) -> JarPlan 
         },
         Walls::Nested => JarDirectory::Host { path: place.into() },
     };
-    JarPlan { directory, rlimits: rlimits(limits, baseline) }
+    let plan = JarPlan { directory, rlimits: rlimits(limits, baseline) };
+    #[cfg(feature = "ablation")]
+    let plan = weakened(plan, crate::ablation::jar);
+    plan
+}
+
+/// A plan with a layer missing.
+#[cfg(feature = "ablation")]
+fn weakened<T>(mut plan: T, weaken: impl Fn(&mut T)) -> T {
+    weaken(&mut plan);
+    plan
 }
 
 fn rlimits(limits: &Limits, baseline: Baseline) -> Vec<Rlimit> {

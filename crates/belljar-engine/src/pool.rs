@@ -86,6 +86,8 @@ pub(crate) struct Pool {
     waiting: AtomicUsize,
     /// Runs that have their jar and have not ended.
     running: AtomicUsize,
+    /// How often everything was ended.
+    endings: AtomicUsize,
     wanted: Arc<Notify>,
     /// One for each jar that this process has descriptors for.
     slots: Arc<Semaphore>,
@@ -124,6 +126,7 @@ impl Pool {
             shelves: SyncMutex::default(),
             waiting: AtomicUsize::new(0),
             running: AtomicUsize::new(0),
+            endings: AtomicUsize::new(0),
             wanted: Arc::default(),
             slots: Arc::new(Semaphore::new(slots())),
             keeper: SyncMutex::default(),
@@ -207,9 +210,11 @@ impl Pool {
     /// Forks a jar and seals it. If the zygote dies meanwhile, another is asked: no guest code has
     /// run yet.
     async fn make(&self, policy: &Policy) -> Result<Jar, EngineError> {
+        let endings = self.endings.load(Ordering::Relaxed);
+        let meant_to_end = || self.endings.load(Ordering::Relaxed) != endings;
         let zygote = self.zygote(policy.walls).await?;
         match self.make_from(zygote.clone(), policy).await {
-            Err(_) if zygote.has_gone().await => {
+            Err(_) if zygote.has_gone().await && !meant_to_end() => {
                 self.make_from(self.zygote(policy.walls).await?, policy).await
             }
             made => made,
@@ -324,9 +329,12 @@ impl Pool {
 
     /// Ends every jar and zygote and waits for them.
     pub async fn shutdown(&self) {
+        self.endings.fetch_add(1, Ordering::Relaxed);
         let keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(keeper) = keeper {
             keeper.abort();
+            // It must not make anything more; that it was aborted is no news.
+            keeper.await.ok();
         }
         let mut fills = {
             let mut fills = self.fills.lock().unwrap_or_else(PoisonError::into_inner);
@@ -343,7 +351,7 @@ impl Pool {
 }
 
 /// How many jars can be held at once: each takes up to eleven descriptors.
-fn slots() -> usize {
+pub(crate) fn slots() -> usize {
     let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     let most = usize::try_from(most.unwrap_or(1 << 20)).unwrap_or(1 << 20);
     (most.saturating_sub(64) / 11).clamp(4, 10_000)

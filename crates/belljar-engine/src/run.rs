@@ -80,6 +80,8 @@ struct Watch<'a> {
     said_bytes: u64,
     /// It claimed a frame that is longer than allowed.
     overlong: bool,
+    /// The most private memory that was seen.
+    peak_data: u64,
 }
 
 /// Runs one job in `jar` to its end.
@@ -103,6 +105,7 @@ pub(crate) async fn run<'a>(
         unsent: None,
         said_bytes: 0,
         overlong: false,
+        peak_data: 0,
     };
     let body = serde_json::to_vec(&ToJar::Job(job))
         .map_err(io::Error::other)
@@ -275,7 +278,10 @@ impl<'a> Watch<'a> {
 
     /// The kernel counts private memory when it is mapped, but there are ways to map it that it
     /// does not count. What is really there is measured, with some room for its imprecision.
-    fn memory_over(&self) -> Option<LimitName> {
+    fn memory_over(&mut self) -> Option<LimitName> {
+        if let Ok((_, data)) = outside::memory(self.jar.pid) {
+            self.peak_data = self.peak_data.max(data);
+        }
         let held = outside::held_beyond(self.jar.pid, self.jar.zygote.baseline);
         let room = self.limits.memory_bytes / 16 + (1 << 20);
         (held > self.limits.memory_bytes + room).then_some(LimitName::MemoryBytes)
@@ -293,9 +299,9 @@ impl<'a> Watch<'a> {
 
     /// Looks at the jar while it is there, and ends it.
     ///
-    /// A jar that gave its answer and left no file is known by what it used up to then, and its
-    /// end is nobody's concern any more: taking a process down takes longer than most runs. Any
-    /// other is waited for, because how it ended is the cause.
+    /// It is killed, always. One that gave its answer, left no file and had no children is known by
+    /// what it used up to then, and nobody waits for its end: taking a process down takes longer
+    /// than most runs. Any other is waited for, because how it ended is the cause.
     async fn finish(
         mut self,
         end: End,
@@ -306,19 +312,22 @@ impl<'a> Watch<'a> {
         let in_memory = self.jar.isolation.walls == Walls::Full;
         let status = Status::read(&self.jar.status).ok().map(|s| s.with_memory(self.jar.pid));
         let cpu_us = cpu_time(self.jar.pid).unwrap_or(cpu_before);
+        let peak = status.as_ref().and_then(|status| status.bytes("VmHWM:"));
+        let data = status.as_ref().and_then(|status| status.bytes("VmData:")).unwrap_or(0);
         let open = if answered { None } else { outside::open_descriptors(self.jar.pid) };
         let space = rustix::fs::fstatfs(self.jar.directory.as_fd()).ok();
         let used = self.jar.scratch.as_ref().and_then(Scratch::usage);
         let untouched =
             in_memory && space.is_some_and(|s| s.f_files - s.f_ffree == JAR_DIRECTORY_INODES);
-        if !answered || !untouched {
-            self.jar.kill();
-        }
+        // Before the clock was read: a process that has ended shows nothing, and its number may be
+        // somebody else's. Children count too, and only whoever reaps the jar knows of them.
+        let known = peak.is_some() && self.jar.is_alive() && self.limits.processes == 0;
+        self.jar.kill();
         let end = self.drain(end).await;
-        let peak = status.as_ref().and_then(|status| status.bytes("VmHWM:")).unwrap_or(0);
+        let peak = peak.unwrap_or(0);
         let mut ended = Ended { cpu_us, peak_memory_bytes: peak, ..Ended::default() };
         let mut artifacts = vec![];
-        if !answered || !untouched {
+        if !(answered && untouched && known) {
             let slow = EngineError::TooSlow { what: "ending a jar", seconds: REAP.as_secs() };
             let heard = timeout(REAP, &mut self.jar.ended).await.map_err(|_| slow)?;
             ended = heard.map_err(|_| EngineError::ZygoteGone)?;
@@ -328,8 +337,7 @@ impl<'a> Watch<'a> {
         let facts = Facts {
             ended,
             cpu_before_us: cpu_before,
-            peak_address_bytes: status.as_ref().and_then(|status| status.bytes("VmPeak:")),
-            mapped_bytes: status.as_ref().map_or(0, Status::mapped),
+            data_bytes: self.peak_data.max(data),
             open_descriptors: open,
             space_full: match &space {
                 Some(space) if in_memory => space.f_bavail == 0,

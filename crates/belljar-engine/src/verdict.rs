@@ -36,18 +36,13 @@ pub(crate) struct Facts {
     pub ended: Ended,
     /// What it had used before the job came: sealing, warming.
     pub cpu_before_us: u64,
-    pub peak_address_bytes: Option<u64>,
-    /// What it has mapped of files, about.
-    pub mapped_bytes: u64,
+    /// The most private memory that was seen, as the kernel counts it for its limit.
+    pub data_bytes: u64,
     pub open_descriptors: Option<u64>,
     pub space_full: bool,
     pub files_full: bool,
     pub baseline: Baseline,
 }
-
-/// Blocks of memory below this size are not announced, so the last of them may be missing from
-/// the peak when memory ran out.
-const UNANNOUNCED: u64 = 8 << 20;
 
 /// The result, or the error, of a run.
 pub(crate) fn decide(
@@ -267,11 +262,10 @@ fn raised(
 }
 
 fn out_of_memory(facts: &Facts, ledger: &Ledger<'_>, limits: &Limits) -> bool {
-    let brim = (facts.baseline.address_bytes + limits.memory_bytes).saturating_sub(UNANNOUNCED);
-    // Mapped files are no memory of the run, however large they look.
-    let mapped = facts.mapped_bytes.saturating_sub(facts.baseline.mapped_bytes);
-    let reached = |peak: u64| peak.saturating_sub(mapped) >= brim;
-    ledger.memory_refused || facts.peak_address_bytes.is_some_and(reached)
+    // What failed may have been freed before anybody looked, so most of it is enough.
+    let most = limits.memory_bytes / 4 * 3;
+    let used = facts.data_bytes.saturating_sub(facts.baseline.data_bytes);
+    ledger.memory_refused || used >= most
 }
 
 /// Whether as many descriptors are open as there can be. What failed for want of one may have been

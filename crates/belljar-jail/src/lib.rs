@@ -11,6 +11,9 @@
 //! configuration.
 #![forbid(unsafe_code)]
 
+#[cfg(all(feature = "ablation", not(debug_assertions)))]
+compile_error!("a release has every layer: build without the feature `ablation`");
+
 mod control;
 mod enter;
 mod fault;

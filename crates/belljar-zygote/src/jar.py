@@ -170,7 +170,12 @@ def execute(code, space):
     compiled = compile(code, NAME, "exec", dont_inherit=True)
     if ends_in_result(compiled):
         exec(compiled, space)
-        return None
+        if "result" in space:
+            return None
+        # An expression behind it that is a constant leaves no trace in the code.
+        last = compile(code, NAME, "exec", ast.PyCF_ONLY_AST, dont_inherit=True).body[-1]
+        constant = isinstance(last, ast.Expr) and isinstance(last.value, ast.Constant)
+        return last.value.value if constant else None
     tree = compile(code, NAME, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     if last is None:

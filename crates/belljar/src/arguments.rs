@@ -45,6 +45,9 @@ pub struct Drill {
     /// Some rows of each class, without controls: a few seconds, for the start of a service
     #[arg(long)]
     pub quick: bool,
+    /// Do not show that the attacks succeed where nothing stops them
+    #[arg(long)]
+    pub no_controls: bool,
     /// Print the rows and attack nothing
     #[arg(long)]
     pub list: bool,

@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use belljar_drill::{Drill, QUICK, Report, Row, corpus};
+use belljar_drill::{Drill, QUICK, Report, Row, ablated, corpus};
 use belljar_engine::{Installation, Python, RunError};
 use belljar_protocol::{ExitCode, Walls};
 use serde_json::{Value, json};
@@ -30,7 +30,8 @@ pub async fn drill(arguments: arguments::Drill) -> Result<std::process::ExitCode
         return list(&wanted);
     }
     let started = Instant::now();
-    let drill = Drill::new(installation, python, walls, !arguments.quick)?;
+    let drill =
+        Drill::new(installation, python, walls, !arguments.quick && !arguments.no_controls)?;
     let mut results: Vec<Report> = Vec::new();
     let mut skipped: Vec<Value> = Vec::new();
     let mut progress = Progress::new(arguments.json, wanted.len());
@@ -74,7 +75,10 @@ pub async fn drill(arguments: arguments::Drill) -> Result<std::process::ExitCode
 impl arguments::Drill {
     fn wants(&self, row: &Row) -> bool {
         let named = self.row.iter().any(|id| *id == row.id || id == row.catalogue());
+        // In a build that takes layers away, the rows that have another layer to hold them.
+        let second = row.second != "none";
         (self.row.is_empty() || named)
+            && ablated().is_none_or(|layers| layers.split(',').next() == Some(&row.first) && second)
             && self.class.as_ref().is_none_or(|class| class == row.class())
             && (!self.quick || QUICK.contains(&row.catalogue()))
     }

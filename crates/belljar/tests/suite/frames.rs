@@ -124,3 +124,23 @@ async fn odd_text_in_errors_arrives() {
     assert!(error(&outcome).message.len() < 10_000);
     bench.close().await;
 }
+
+#[tokio::test]
+async fn what_it_used_is_told_also_of_one_that_left_at_once() {
+    let bench = Bench::new();
+    let code = "
+import os
+held = bytearray(64 << 20)
+for at in range(0, len(held), 4096): held[at] = 1
+body = b'{\"done\":{\"result\":1}}'
+os.write(4, len(body).to_bytes(4, 'big') + body)
+os._exit(0)
+";
+    for _ in 0..5 {
+        let outcome = bench.ask(code).await;
+        assert_eq!(result(&outcome), "1");
+        assert!(outcome.usage.peak_memory_bytes > 64 << 20, "{:?}", outcome.usage);
+        assert!(outcome.usage.cpu_ms > 1.0, "{:?}", outcome.usage);
+    }
+    bench.close().await;
+}

@@ -24,6 +24,7 @@ async fn a_last_expression_answers_unless_result_is_set() {
     let bench = Bench::new();
     assert_eq!(result(&bench.ask("x = 20\nx + 1").await), "21");
     assert_eq!(result(&bench.ask("result = 1\n2").await), "1");
+    assert_eq!(result(&bench.ask("c = 0\nif c: result = 1\n42").await), "42");
     assert!(bench.ask("x = 1").await.result.is_none());
     assert!(bench.ask("").await.result.is_none());
     assert!(bench.ask("print('hello')").await.result.is_none());

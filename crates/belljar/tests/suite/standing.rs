@@ -21,15 +21,18 @@ async fn a_standing_jar_is_used_once_and_replaced() {
     let bench = Bench::new();
     let policy = policy(|_| {});
     bench.engine.stand(&policy, 4).await.unwrap();
-    let before: BTreeSet<u32> = bench.engine.standing(&policy).into_iter().collect();
-    assert_eq!(before.len(), 4);
+    let standing = || bench.engine.standing(&policy).into_iter().collect::<BTreeSet<u32>>();
+    assert_eq!(standing().len(), 4);
     let change = "import builtins\nbuiltins.seen = 1\nopen('left', 'w').close()\nresult = 1";
+    let mut used = BTreeSet::new();
     for _ in 0..6 {
+        let before = standing();
         assert_eq!(result(&bench.ask(change).await), "1");
+        used.extend(before.difference(&standing()).copied());
     }
+    assert!(!used.is_empty(), "no run took a jar that stood");
     until("the shelf is not filled again", || bench.engine.standing(&policy).len() >= 4).await;
-    let after: BTreeSet<u32> = bench.engine.standing(&policy).into_iter().collect();
-    assert!(before.is_disjoint(&after), "a used jar stands again");
+    assert!(used.is_disjoint(&standing()), "a used jar stands again");
     let look = "import builtins, os\nresult = [hasattr(builtins, 'seen'), os.listdir('.')]";
     assert_eq!(result(&bench.ask(look).await), "[false,[]]");
     bench.close().await;
