@@ -50,6 +50,6 @@ fuzz:
         echo "fuzz: skipped, there is no nightly toolchain (rustup toolchain install nightly)"
     else
         for target in frame policy profile; do
-            cargo +nightly fuzz run "$target" -- -max_total_time=15 -verbosity=0
+            cargo +nightly fuzz run "$target" -- -max_total_time=10 -verbosity=0
         done
     fi

@@ -6,7 +6,7 @@
 # expect: limit wall_ms
 # limits: wall_ms=40 processes=4000
 # control: raised wall_ms=20000
-# repeat: 15
+# repeat: 100
 """Each process makes the next one and leaves, so that there is always one that is too young to be
 known to whoever counts and kills. The namespace ends all of them at once."""
 

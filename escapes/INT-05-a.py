@@ -6,7 +6,7 @@
 # expect: ok
 # limits: processes=1
 # control: bare
-# repeat: 20
+# repeat: 100
 """The child goes on after the run has ended and flips names between file, link and directory."""
 
 import os

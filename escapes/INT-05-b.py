@@ -5,7 +5,7 @@
 # second: landlock
 # expect: ok
 # control: bare
-# repeat: 20
+# repeat: 100
 """A thread goes on while the result is already on its way."""
 
 import os

@@ -6,7 +6,7 @@
 # expect: any
 # limits: file_bytes=1048576
 # control: none: it is the sum that is limited, and a bare host has none
-# repeat: 5
+# repeat: 100
 """Threads write and replace files without end while the result is already on its way."""
 
 import os

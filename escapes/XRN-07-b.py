@@ -6,7 +6,7 @@
 # expect: ok
 # control: none: a plain process has no engine whose pipes it could have inherited
 # mode: together
-# repeat: 5
+# repeat: 100
 """If a fork kept a pipe of another jar, the flag would appear in that jar's output."""
 
 import os

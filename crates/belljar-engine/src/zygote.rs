@@ -235,6 +235,10 @@ impl Drop for Zygote {
     fn drop(&mut self) {
         // The lifeline goes with us, the helper sees it and ends; tokio reaps it.
         self.reader.abort();
+        if let Some(folder) = &self.folder {
+            // The helper removes it, unless it was killed; what is gone already is no error.
+            belljar_jail::remove_tree(folder).ok();
+        }
     }
 }
 

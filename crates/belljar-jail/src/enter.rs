@@ -49,6 +49,8 @@ pub(crate) fn enter(
         // Last of what needs capabilities: all but the two that forking jars takes.
         privileges::keep_zygote()?;
     } else {
+        // While root may still do it.
+        privileges::empty_bounding_set()?;
         // There is no namespace to be somebody in: step down on the host itself, if we are root.
         if plan.identity.step_down {
             identity::become_planned(&plan.identity)?;

@@ -65,6 +65,12 @@ pub(crate) fn drop_zygote() -> Result<(), SetupFault> {
 /// A process without `CAP_SETPCAP` (an ordinary user in nested walls) cannot empty its bounding
 /// set; that is read back and reported, and `no_new_privs` makes the set count for nothing.
 pub(crate) fn drop_all() -> Result<(), SetupFault> {
+    empty_bounding_set()?;
+    drop_sets()
+}
+
+/// Empties the bounding set, for whoever may.
+pub(crate) fn empty_bounding_set() -> Result<(), SetupFault> {
     let held = capabilities(None).or_fault(CAPABILITIES, "capget", "")?;
     if held.effective.contains(CapabilitySet::SETPCAP) {
         for one in known() {
@@ -77,7 +83,7 @@ pub(crate) fn drop_all() -> Result<(), SetupFault> {
         let empty = known().all(|one| matches!(capability_is_in_bounding_set(one), Ok(false)));
         expect(CAPABILITIES, "bounding set empty", empty, true)?;
     }
-    drop_sets()
+    Ok(())
 }
 
 /// Empties the four sets of the process itself.
