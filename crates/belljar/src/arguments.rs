@@ -48,6 +48,9 @@ pub struct Drill {
     /// Do not show that the attacks succeed where nothing stops them
     #[arg(long)]
     pub no_controls: bool,
+    /// Run racing rows at most so often
+    #[arg(long, value_name = "TIMES")]
+    pub repeats: Option<usize>,
     /// Print the rows and attack nothing
     #[arg(long)]
     pub list: bool,

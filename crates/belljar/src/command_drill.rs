@@ -20,7 +20,10 @@ pub async fn drill(arguments: arguments::Drill) -> Result<std::process::ExitCode
     let installation = Installation::beside(program).map_err(RunError::Engine)?;
     let python = Python::find(&arguments.python)?.program;
     let walls = Walls::from(arguments.walls);
-    let all = rows(arguments.corpus.as_deref())?;
+    let mut all = rows(arguments.corpus.as_deref())?;
+    for row in &mut all {
+        row.repeat = row.repeat.min(arguments.repeats.unwrap_or(usize::MAX)).max(1);
+    }
     let wanted: Vec<&Row> = all.iter().filter(|row| arguments.wants(row)).collect();
     if wanted.is_empty() {
         let hint = "`belljar drill --list` prints every row";
