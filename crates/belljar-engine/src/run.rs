@@ -313,6 +313,7 @@ impl<'a> Watch<'a> {
         let status = Status::read(&self.jar.status).ok().map(|s| s.with_memory(self.jar.pid));
         let cpu_us = cpu_time(self.jar.pid).unwrap_or(cpu_before);
         let peak = status.as_ref().and_then(|status| status.bytes("VmHWM:"));
+        let address = status.as_ref().and_then(|status| status.bytes("VmPeak:")).unwrap_or(0);
         let data = status.as_ref().and_then(|status| status.bytes("VmData:")).unwrap_or(0);
         let open = if answered { None } else { outside::open_descriptors(self.jar.pid) };
         let space = rustix::fs::fstatfs(self.jar.directory.as_fd()).ok();
@@ -338,6 +339,8 @@ impl<'a> Watch<'a> {
             ended,
             cpu_before_us: cpu_before,
             data_bytes: self.peak_data.max(data),
+            peak_address_bytes: address,
+            peak_resident_bytes: peak,
             open_descriptors: open,
             space_full: match &space {
                 Some(space) if in_memory => space.f_bavail == 0,

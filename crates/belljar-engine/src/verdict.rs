@@ -38,6 +38,10 @@ pub(crate) struct Facts {
     pub cpu_before_us: u64,
     /// The most private memory that was seen, as the kernel counts it for its limit.
     pub data_bytes: u64,
+    /// The address space at its highest.
+    pub peak_address_bytes: u64,
+    /// Resident memory at its highest.
+    pub peak_resident_bytes: u64,
     pub open_descriptors: Option<u64>,
     pub space_full: bool,
     pub files_full: bool,
@@ -265,7 +269,10 @@ fn out_of_memory(facts: &Facts, ledger: &Ledger<'_>, limits: &Limits) -> bool {
     // What failed may have been freed before anybody looked, so most of it is enough.
     let most = limits.memory_bytes / 4 * 3;
     let used = facts.data_bytes.saturating_sub(facts.baseline.data_bytes);
-    ledger.memory_refused || used >= most
+    // The kernel's own peaks: mapping files raises the first, and only touching them the second.
+    let mapped = facts.peak_address_bytes.saturating_sub(facts.baseline.address_bytes);
+    let touched = facts.peak_resident_bytes.saturating_sub(facts.baseline.anonymous_bytes);
+    ledger.memory_refused || used >= most || (mapped >= most && touched >= most)
 }
 
 /// Whether as many descriptors are open as there can be. What failed for want of one may have been
@@ -282,6 +289,9 @@ fn exception_hint(type_name: &str, errno: Option<Errno>) -> &'static str {
         }
         (_, Some(Errno::NOENT)) => {
             "the host's files are not here; pass data as input, or write it in this run first"
+        }
+        ("MemoryError", _) => {
+            "work in smaller pieces; if this is not the code's own error, raise limits.memory_bytes"
         }
         (_, Some(Errno::MFILE)) => {
             "no more files could be opened; close them with `with`, or raise limits.open_files"
