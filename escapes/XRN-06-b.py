@@ -4,7 +4,7 @@
 # first: seccomp
 # second: none
 # expect: denied
-# control: bare
+# control: none: newer kernels answer this call only to the owner of a file
 """The newer way to ask the page cache; no profile names it."""
 
 import ctypes
