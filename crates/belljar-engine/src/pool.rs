@@ -347,6 +347,8 @@ impl Pool {
                 zygote.shutdown().await;
             }
         }
+        // Once more: a run that came meanwhile may have asked a zygote that was about to end.
+        self.endings.fetch_add(1, Ordering::Relaxed);
     }
 }
 
