@@ -83,8 +83,14 @@ impl arguments::Drill {
         (self.row.is_empty() || named)
             && ablated().is_none_or(|layers| layers.split(',').next() == Some(&row.first) && second)
             && self.class.as_ref().is_none_or(|class| class == row.class())
-            && (!self.quick || QUICK.contains(&row.catalogue()))
+            && (!self.quick || is_quick(row))
     }
+}
+
+/// Whether a row is the first variant of one that is run before a service takes work.
+fn is_quick(row: &Row) -> bool {
+    let first = row.id == row.catalogue() || row.id.ends_with("-a");
+    first && QUICK.contains(&row.catalogue())
 }
 
 /// The rows that this program carries, or those of a folder.
