@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use rustix::rand::{GetRandomFlags, getrandom};
 use serde_json::{Value, json};
 
-use crate::ablated;
+use belljar_engine::ablated;
 
 /// Random letters that appear nowhere else.
 pub(crate) fn random() -> io::Result<String> {
@@ -95,7 +95,7 @@ impl Canary {
     /// What a program is told, so that it need not search.
     pub fn context(&self) -> io::Result<Value> {
         // Where a jar without a private root finds the host's tree.
-        let rootless = ablated().is_some_and(|missing| missing.contains("private root"));
+        let rootless = ablated().iter().any(|missing| missing == "private root");
         let shown = if rootless { "/host" } else { "" };
         let folder = PathBuf::from(format!("{shown}{}", self.folder.display()));
         Ok(json!({
@@ -129,11 +129,11 @@ impl Canary {
     }
 
     /// What came of the attack, as far as it shows here and in what the program said.
-    /// The flag does not count if `only_what_follows` does.
-    pub fn damage(&mut self, said: &[&str], only_what_follows: bool) -> io::Result<Vec<String>> {
+    /// The flag only counts where every layer that should refuse the call is there.
+    pub fn damage(&mut self, said: &[&str], all_there: bool) -> io::Result<Vec<String>> {
         let mut damage = Vec::new();
         for (name, text) in [("secret", &self.secret), ("flag", &self.flag)] {
-            let counts = name == "secret" || !only_what_follows;
+            let counts = name == "secret" || all_there;
             if counts && said.iter().any(|said| said.contains(text)) {
                 damage.push(format!("the {name} came out"));
             }

@@ -49,7 +49,7 @@ pub(crate) async fn bare(python: &Path, row: &Row) -> io::Result<Vec<String>> {
     let spoken = speak(python, &folder, &asked.to_string()).await;
     std::fs::remove_dir_all(&folder)?;
     let (out, err) = spoken?;
-    canary.damage(&[&out, &err], false)
+    canary.damage(&[&out, &err], true)
 }
 
 async fn speak(python: &Path, folder: &Path, asked: &str) -> io::Result<(String, String)> {

@@ -1,17 +1,16 @@
-//! A layer taken away, so that tests can see whether the next one holds. Only in builds for tests.
+//! A layer taken away, so that tests can see whether the next one holds. Only builds for tests can.
 
 use std::path::PathBuf;
 
-use belljar_jail::{JarPlan, JarWalls, Mount, MountKind, ZygotePlan};
+use belljar_jail::{JarWalls, Mount, MountKind, ZygotePlan};
 use belljar_sys::seccomp::Instruction;
 
 /// A filter that allows everything.
 const ALLOW: Instruction =
     Instruction { code: 0x06, jump_true: 0, jump_false: 0, constant: 0x7fff_0000 };
 
-/// Whether a layer is to be missing.
 fn without(layer: &str) -> bool {
-    std::env::var("BELLJAR_ABLATE").is_ok_and(|named| named.split(',').any(|one| one == layer))
+    crate::ablated().iter().any(|missing| missing == layer)
 }
 
 /// What all jars have in common, with less.
@@ -30,12 +29,5 @@ pub(crate) fn zygote(plan: &mut ZygotePlan) {
     if without("private root") {
         let (source, target) = (PathBuf::from("/"), PathBuf::from("/host"));
         plan.mounts.push(Mount { source, target, kind: MountKind::Directory });
-    }
-}
-
-/// One jar, with less.
-pub(crate) fn jar(plan: &mut JarPlan) {
-    if without("rlimits") {
-        plan.rlimits.clear();
     }
 }

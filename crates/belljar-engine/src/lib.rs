@@ -51,3 +51,9 @@ pub use install::Installation;
 pub use planning::Plan;
 pub use pool::PoolConfig;
 pub use python::Python;
+
+/// The layers that are missing: none, but in a build for tests that was told to leave some out.
+pub fn ablated() -> Vec<String> {
+    let named = std::env::var("BELLJAR_ABLATE").ok().filter(|_| cfg!(feature = "ablation"));
+    named.map_or(vec![], |named| named.split(',').map(str::to_owned).collect())
+}

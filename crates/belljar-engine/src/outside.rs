@@ -92,23 +92,21 @@ impl Status {
     }
 }
 
-/// Resident memory that no file backs, of a process.
-fn anonymous(pid: u32) -> Option<u64> {
-    Status::of(pid).ok()?.with_memory(pid).bytes("RssAnon:")
-}
-
-/// What a jar and its children hold beyond what each had from the zygote. What has ended holds
-/// nothing.
-pub(crate) fn held_beyond(pid: u32, baseline: Baseline) -> u64 {
+/// What a jar, whose status this is, and its children hold beyond what each had from the zygote.
+/// What has ended holds nothing.
+pub(crate) fn held_beyond(pid: u32, status: Status, baseline: Baseline) -> u64 {
     let mut total = 0;
-    let mut todo = vec![pid];
-    while let Some(pid) = todo.pop() {
-        total += anonymous(pid).unwrap_or(0).saturating_sub(baseline.anonymous_bytes);
+    let mut todo = vec![(pid, Some(status))];
+    while let Some((pid, status)) = todo.pop() {
+        let status = status.or_else(|| Some(Status::of(pid).ok()?.with_memory(pid)));
+        let held = status.and_then(|status| status.bytes("RssAnon:")).unwrap_or(0);
+        total += held.saturating_sub(baseline.anonymous_bytes);
         // Any thread may have forked.
         let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
         for thread in threads {
             let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
-            todo.extend(children.split_whitespace().filter_map(|word| word.parse::<u32>().ok()));
+            let children = children.split_whitespace().filter_map(|word| word.parse().ok());
+            todo.extend(children.map(|child| (child, None)));
         }
     }
     total

@@ -193,18 +193,17 @@ impl Setting {
         Ok(path)
     }
 
-    /// What a jar under these limits finds in its environment beside what its zygote was started
-    /// with: how many threads numerical libraries may start for themselves.
-    fn jar_environment(&self, limits: &Limits) -> BTreeMap<String, String> {
-        let threads = limits.threads.clamp(1, self.host.processors.max(1)).to_string();
-        THREADS.iter().map(|name| ((*name).to_owned(), threads.clone())).collect()
+    /// How many threads numerical libraries may start for themselves under these limits.
+    fn library_threads(&self, limits: &Limits) -> u64 {
+        limits.threads.clamp(1, self.host.processors.max(1))
     }
 
-    /// Where that differs from what jars have anyway.
+    /// Where the environment of a jar differs from what jars of its zygote have anyway.
     pub fn own_environment(&self, policy: &Policy, temporary: &Path) -> BTreeMap<String, String> {
-        let mut own = self.jar_environment(&policy.limits);
-        if own == self.jar_environment(&Limits::default()) {
-            own.clear();
+        let mut own = BTreeMap::new();
+        let threads = self.library_threads(&policy.limits);
+        if threads != self.library_threads(&Limits::default()) {
+            own = thread_variables(threads);
         }
         if policy.walls == Walls::Nested {
             let temporary = temporary.to_string_lossy();
@@ -217,7 +216,7 @@ impl Setting {
     fn boot(&self, library: &Path) -> String {
         let names = serde_json::json!({
             "preload": self.preload,
-            "environment": self.jar_environment(&Limits::default()),
+            "environment": thread_variables(self.library_threads(&Limits::default())),
         });
         boot(library, &names)
     }
@@ -229,6 +228,11 @@ impl Setting {
         paths.extend(self.python.readable.iter().cloned());
         paths
     }
+}
+
+/// What tells numerical libraries how many threads they may start.
+fn thread_variables(threads: u64) -> BTreeMap<String, String> {
+    THREADS.iter().map(|name| ((*name).to_owned(), threads.to_string())).collect()
 }
 
 /// The system-call profile behind these walls.
@@ -251,10 +255,7 @@ pub(crate) fn jar(policy: &Policy, place: &Path, baseline: Baseline) -> JarPlan 
         },
         Walls::Nested => JarDirectory::Host { path: place.into() },
     };
-    let plan = JarPlan { directory, rlimits: rlimits(limits, baseline) };
-    #[cfg(feature = "ablation")]
-    let plan = weakened(plan, crate::ablation::jar);
-    plan
+    JarPlan { directory, rlimits: rlimits(limits, baseline) }
 }
 
 /// A plan with a layer missing.
@@ -305,7 +306,7 @@ fn environment(home: &Path, program: &Path) -> Vec<(String, String)> {
     // Symbols are looked up once, before the first fork, and not again in each.
     all.push(("LD_BIND_NOW".to_owned(), "1".to_owned()));
     // A zygote has one thread: whoever forks must.
-    all.extend(THREADS.map(|name| (name.to_owned(), "1".to_owned())));
+    all.extend(thread_variables(1));
     all
 }
 

@@ -279,12 +279,16 @@ impl<'a> Watch<'a> {
     /// The kernel counts private memory when it is mapped, but there are ways to map it that it
     /// does not count. What is really there is measured, with some room for its imprecision.
     fn memory_over(&mut self) -> Option<LimitName> {
-        if let Ok((_, data)) = outside::memory(self.jar.pid) {
-            self.peak_data = self.peak_data.max(data);
-        }
-        let held = outside::held_beyond(self.jar.pid, self.jar.zygote.baseline);
+        let status = self.status()?;
+        self.peak_data = self.peak_data.max(status.bytes("VmData:").unwrap_or(0));
+        let held = outside::held_beyond(self.jar.pid, status, self.jar.zygote.baseline);
         let room = self.limits.memory_bytes / 16 + (1 << 20);
         (held > self.limits.memory_bytes + room).then_some(LimitName::MemoryBytes)
+    }
+
+    /// What the kernel shows of the jar now; nothing if it is gone.
+    fn status(&self) -> Option<Status> {
+        Status::read(&self.jar.status).ok().map(|status| status.with_memory(self.jar.pid))
     }
 
     fn scratch_over(&self) -> Option<LimitName> {
@@ -310,7 +314,7 @@ impl<'a> Watch<'a> {
     ) -> Result<Record<'a>, EngineError> {
         let answered = matches!(end, End::Said(FromJar::Done { .. }));
         let in_memory = self.jar.isolation.walls == Walls::Full;
-        let status = Status::read(&self.jar.status).ok().map(|s| s.with_memory(self.jar.pid));
+        let status = self.status();
         let cpu_us = cpu_time(self.jar.pid).unwrap_or(cpu_before);
         let peak = status.as_ref().and_then(|status| status.bytes("VmHWM:"));
         let address = status.as_ref().and_then(|status| status.bytes("VmPeak:")).unwrap_or(0);
@@ -320,8 +324,9 @@ impl<'a> Watch<'a> {
         let used = self.jar.scratch.as_ref().and_then(Scratch::usage);
         let untouched =
             in_memory && space.is_some_and(|s| s.f_files - s.f_ffree == JAR_DIRECTORY_INODES);
-        // Before the clock was read: a process that has ended shows nothing, and its number may be
-        // somebody else's. Children count too, and only whoever reaps the jar knows of them.
+        // A process that has ended shows nothing, and its number may be somebody else's: what was read
+        // above counts if it is still there now. Children count too, and only whoever reaps the jar
+        // knows of them.
         let known = peak.is_some() && self.jar.is_alive() && self.limits.processes == 0;
         self.jar.kill();
         let end = self.drain(end).await;

@@ -11,6 +11,7 @@ use std::process::{Command, Stdio};
 
 use belljar_protocol::{SetupFault, Walls};
 use belljar_sys::{fds, seccomp};
+use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::process::{
     DumpableBehavior, Signal, dumpable_behavior, getegid, geteuid, getpid,
     parent_process_death_signal, set_dumpable_behavior, set_parent_process_death_signal, setsid,
@@ -102,10 +103,10 @@ pub struct SealReport {
 
 /// Seals this process, a fresh fork of a zygote, into a jar.
 ///
-/// `ends` are what becomes descriptors 0 to 5; every other descriptor is closed. Through the last
+/// `ends` are what becomes descriptors 1 to 5; every other descriptor is closed. Through the last
 /// of them the engine is told how it went, with the jar's listener and directory; its closing says
 /// that the jar is sealed. From the return on, only what the profile allows can be called.
-pub fn seal(walls: &JarWalls, plan: &JarPlan, ends: [BorrowedFd<'_>; 6]) -> Result<(), SetupFault> {
+pub fn seal(walls: &JarWalls, plan: &JarPlan, ends: [BorrowedFd<'_>; 5]) -> Result<(), SetupFault> {
     // Descriptors first: nothing of the zygote's stays open, and what is opened from here on is
     // the jar's own.
     place(ends)?;
@@ -126,6 +127,8 @@ pub fn seal(walls: &JarWalls, plan: &JarPlan, ends: [BorrowedFd<'_>; 6]) -> Resu
 
 /// Every layer of a jar, in order, up to the system-call filter.
 fn confine(walls: &JarWalls, plan: &JarPlan) -> Result<(SealReport, OwnedFd, OwnedFd), SetupFault> {
+    // One of its own: flags are kept with what was opened, and whoever shares that sees them.
+    open_standard_input()?;
     // Nothing survives the zygote. In full walls the pid namespace sees to that as well.
     die_with_parent()?;
     setsid().or_fault("session", "setsid", "")?;
@@ -173,13 +176,20 @@ fn die_with_parent() -> Result<(), SetupFault> {
 }
 
 /// Puts the ends at their fixed numbers and closes all else.
-fn place(ends: [BorrowedFd<'_>; 6]) -> Result<(), SetupFault> {
+fn place(ends: [BorrowedFd<'_>; 5]) -> Result<(), SetupFault> {
     // No end is overwritten before it was copied: the zygote makes them all above the fixed
     // numbers, by keeping 0 to 5 taken.
-    for (number, end) in ends.into_iter().enumerate() {
-        fds::place(end.as_fd(), number as i32).or_fault("descriptors", "dup2", number)?;
+    for (number, end) in (1..).zip(ends) {
+        fds::place(end, number).or_fault("descriptors", "dup2", number)?;
     }
     fds::close_from(SECCOMP_FD as u32 + 1).or_fault("descriptors", "close_range", "")
+}
+
+/// Puts `/dev/null` at descriptor 0, in place of the zygote's.
+fn open_standard_input() -> Result<(), SetupFault> {
+    let null = openat(CWD, "/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty());
+    let null = null.or_fault("descriptors", "open", "/dev/null")?;
+    fds::place(null, 0).or_fault("descriptors", "dup2", 0)
 }
 
 fn read_back(walls: &JarWalls, writable: &Writable) -> Result<SealReport, SetupFault> {

@@ -23,15 +23,18 @@ fn known() -> impl Iterator<Item = CapabilitySet> {
         .take_while(|one| capability_is_in_bounding_set(*one).is_ok())
 }
 
+/// Takes these out of the bounding set.
+fn unbound(capabilities: impl Iterator<Item = CapabilitySet>) -> Result<(), SetupFault> {
+    for one in capabilities {
+        let dropped = remove_capability_from_bounding_set(one);
+        dropped.or_fault(CAPABILITIES, "prctl", "PR_CAPBSET_DROP")?;
+    }
+    Ok(())
+}
+
 /// Gives up all capabilities but the zygote's two, which survive the exec as ambient ones.
 pub(crate) fn keep_zygote() -> Result<(), SetupFault> {
-    for one in known().filter(|one| !ZYGOTE.contains(*one)) {
-        remove_capability_from_bounding_set(one).or_fault(
-            CAPABILITIES,
-            "prctl",
-            "PR_CAPBSET_DROP",
-        )?;
-    }
+    unbound(known().filter(|one| !ZYGOTE.contains(*one)))?;
     let sets = CapabilitySets { effective: ZYGOTE, permitted: ZYGOTE, inheritable: ZYGOTE };
     set_capabilities(None, sets).or_fault(CAPABILITIES, "capset", "the zygote's two")?;
     for one in ZYGOTE.iter() {
@@ -50,13 +53,7 @@ pub(crate) fn keep_zygote() -> Result<(), SetupFault> {
 /// The zygote's two are all that its bounding set holds. That nothing is left there is for the
 /// engine to read: asking for each capability in turn takes longer than the rest of sealing.
 pub(crate) fn drop_zygote() -> Result<(), SetupFault> {
-    for one in ZYGOTE.iter() {
-        remove_capability_from_bounding_set(one).or_fault(
-            CAPABILITIES,
-            "prctl",
-            "PR_CAPBSET_DROP",
-        )?;
-    }
+    unbound(ZYGOTE.iter())?;
     drop_sets()
 }
 
@@ -73,13 +70,7 @@ pub(crate) fn drop_all() -> Result<(), SetupFault> {
 pub(crate) fn empty_bounding_set() -> Result<(), SetupFault> {
     let held = capabilities(None).or_fault(CAPABILITIES, "capget", "")?;
     if held.effective.contains(CapabilitySet::SETPCAP) {
-        for one in known() {
-            remove_capability_from_bounding_set(one).or_fault(
-                CAPABILITIES,
-                "prctl",
-                "PR_CAPBSET_DROP",
-            )?;
-        }
+        unbound(known())?;
         let empty = known().all(|one| matches!(capability_is_in_bounding_set(one), Ok(false)));
         expect(CAPABILITIES, "bounding set empty", empty, true)?;
     }

@@ -66,9 +66,7 @@ impl Test {
             How::Null => value == 0,
         }
     }
-}
 
-impl Test {
     /// A value for which it holds, or one for which it does not.
     fn value(&self, holds: bool) -> u64 {
         let near: Vec<u64> = match &self.how {

@@ -72,7 +72,8 @@ impl Zygote {
         // The exec made us dumpable again.
         set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
         let control = fds::inherited(ZYGOTE_CONTROL_FD)?;
-        let null = rustix::io::fcntl_dupfd_cloexec(open_null()?, SECCOMP_FD + 1)?;
+        let null = openat(CWD, "/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+        let null = rustix::io::fcntl_dupfd_cloexec(null, SECCOMP_FD + 1)?;
         // Keeps the fixed numbers of a jar taken, so that no pipe is ever made on one of them.
         for number in ZYGOTE_CONTROL_FD + 1..=SECCOMP_FD {
             fds::place(&null, number)?;
@@ -161,15 +162,9 @@ impl Zygote {
 
     /// Seals this fork, which tells the engine so, or why not. Then it ends.
     fn become_jar(&self, plan: &JarPlan, pipes: &Pipes) {
-        let [stdout, stderr, job, frames, word] = pipes.jar.each_ref().map(AsFd::as_fd);
-        // One of its own: flags are kept with what was opened, and whoever shares it sees them.
-        let Ok(null) = open_null() else { exit_now(1) };
-        let ends = [null.as_fd(), stdout, stderr, job, frames, word];
-        if seal(&self.walls, plan, ends).is_err() {
+        if seal(&self.walls, plan, pipes.jar.each_ref().map(AsFd::as_fd)).is_err() {
             exit_now(1);
         }
-        // As in `serve`: it was closed by number.
-        std::mem::forget(null);
     }
 
     fn reap(&mut self, jar: u64) -> io::Result<()> {
@@ -187,8 +182,4 @@ impl Zygote {
         };
         send(&self.control, &ended, &[])
     }
-}
-
-fn open_null() -> io::Result<OwnedFd> {
-    Ok(openat(CWD, "/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?)
 }

@@ -209,15 +209,19 @@ impl Choice {
     }
 }
 
+/// The parts that lie beside this program.
+pub fn installation() -> Result<Installation, Failure> {
+    let program = std::env::current_exe().map_err(Failure::os("find this program"))?;
+    Ok(Installation::beside(program).map_err(RunError::Engine)?)
+}
+
 /// An engine with the parts that lie beside this program.
 pub fn engine(python: PathBuf, preload: Vec<String>) -> Result<Engine, Failure> {
-    let program = std::env::current_exe().map_err(Failure::os("find this program"))?;
-    let installation = Installation::beside(program).map_err(RunError::Engine)?;
     Ok(Engine::new(Config {
         preload,
         // One run needs one jar.
         pool: PoolConfig { ceiling: 0, ..PoolConfig::default() },
-        ..Config::new(installation, python)
+        ..Config::new(installation()?, python)
     })?)
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use belljar_engine::{Installation, Python, RunError};
+use belljar_engine::Python;
 use serde_json::{Map, Value, json};
 
 use crate::arguments::{self, BenchPart};
@@ -11,8 +11,7 @@ use crate::failure::{Failure, print, print_json};
 use crate::paint::Paint;
 
 pub async fn bench(arguments: arguments::Bench) -> Result<std::process::ExitCode, Failure> {
-    let program = std::env::current_exe().map_err(Failure::os("find this program"))?;
-    let installation = Installation::beside(program).map_err(RunError::Engine)?;
+    let installation = arguments::installation()?;
     let python = Python::find(&arguments.python)?.program;
     let size = if arguments.quick {
         Size { paced: 200, loaded: 800 }

@@ -5,8 +5,8 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use belljar_drill::{Drill, QUICK, Report, Row, ablated, corpus};
-use belljar_engine::{Installation, Python, RunError};
+use belljar_drill::{Drill, Report, Row, corpus, is_quick};
+use belljar_engine::{Python, ablated};
 use belljar_protocol::{ExitCode, Walls};
 use serde_json::{Value, json};
 
@@ -16,9 +16,14 @@ use crate::failure::{Failure, print, print_json};
 use crate::paint::Paint;
 
 pub async fn drill(arguments: arguments::Drill) -> Result<std::process::ExitCode, Failure> {
-    let program = std::env::current_exe().map_err(Failure::os("find this program"))?;
-    let installation = Installation::beside(program).map_err(RunError::Engine)?;
-    let python = Python::find(&arguments.python)?.program;
+    let json = arguments.json;
+    match attack(arguments).await {
+        Err(failure) if json => failure.report_json(),
+        other => other,
+    }
+}
+
+async fn attack(arguments: arguments::Drill) -> Result<std::process::ExitCode, Failure> {
     let walls = Walls::from(arguments.walls);
     let mut all = rows(arguments.corpus.as_deref())?;
     for row in &mut all {
@@ -33,17 +38,17 @@ pub async fn drill(arguments: arguments::Drill) -> Result<std::process::ExitCode
         return list(&wanted);
     }
     let started = Instant::now();
-    let drill =
-        Drill::new(installation, python, walls, !arguments.quick && !arguments.no_controls)?;
+    let python = Python::find(&arguments.python)?.program;
+    let controls = !arguments.quick && !arguments.no_controls;
+    let drill = Drill::new(arguments::installation()?, python, walls, controls)?;
+    let (promised, others): (Vec<&Row>, Vec<&Row>) =
+        wanted.into_iter().partition(|row| row.walls.contains(&walls));
+    let why = format!("{} walls do not promise it", walls.as_str());
+    let skipped: Vec<Value> =
+        others.iter().map(|row| json!({ "id": row.id, "why": why })).collect();
     let mut results: Vec<Report> = Vec::new();
-    let mut skipped: Vec<Value> = Vec::new();
-    let mut progress = Progress::new(arguments.json, wanted.len());
-    for row in wanted {
-        if !row.walls.contains(&walls) {
-            let why = format!("{} walls do not promise it", walls.as_str());
-            skipped.push(json!({ "id": row.id, "why": why }));
-            continue;
-        }
+    let mut progress = Progress::new(arguments.json, promised.len());
+    for row in promised {
         progress.begin(row);
         let report = drill.run(row).await?;
         progress.end(&report);
@@ -81,16 +86,10 @@ impl arguments::Drill {
         // In a build that takes layers away, the rows that have another layer to hold them.
         let second = row.second != "none";
         (self.row.is_empty() || named)
-            && ablated().is_none_or(|layers| layers.split(',').next() == Some(&row.first) && second)
+            && ablated().first().is_none_or(|layer| *layer == row.first && second)
             && self.class.as_ref().is_none_or(|class| class == row.class())
             && (!self.quick || is_quick(row))
     }
-}
-
-/// Whether a row is the first variant of one that is run before a service takes work.
-fn is_quick(row: &Row) -> bool {
-    let first = row.id == row.catalogue() || row.id.ends_with("-a");
-    first && QUICK.contains(&row.catalogue())
 }
 
 /// The rows that this program carries, or those of a folder.

@@ -37,10 +37,8 @@ for number, args in {list}:
 }
 
 fn died_of_the_filter(outcome: &Outcome) -> bool {
-    outcome.error.as_ref().is_some_and(|error| {
-        error.kind == Kind::Denied && error.message.contains("system call")
-            || error.kind == Kind::Crash && error.message.contains("SIGSYS")
-    })
+    let error = outcome.error.as_ref();
+    error.is_some_and(|error| error.kind == Kind::Denied && error.type_name == "SIGSYS")
 }
 
 /// Tries probes that come back, and compares each with what the profile says of it.

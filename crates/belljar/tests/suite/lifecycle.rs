@@ -133,13 +133,7 @@ fn when_the_engine_is_killed_everything_ends() {
     child.wait().unwrap();
     let killed = Instant::now();
     loop {
-        let alive: Vec<_> = all
-            .iter()
-            .filter(|pid| {
-                let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-                !stat.is_empty() && !stat.contains(") Z ")
-            })
-            .collect();
+        let alive: Vec<_> = all.iter().filter(|pid| !is_gone(**pid)).collect();
         if alive.is_empty() {
             break;
         }

@@ -16,27 +16,13 @@ const ZERO: &str = "0000000000000000";
 /// `CAP_SETPCAP` and `CAP_SYS_ADMIN`.
 const ZYGOTE_CAPABILITIES: &str = "0000000000200100";
 
-fn children(pid: u32) -> Vec<u32> {
-    let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-    text.split_whitespace().map(|word| word.parse().unwrap()).collect()
-}
-
 /// The zygote: the only child of our only helper.
 fn zygote() -> u32 {
-    let helpers = children_of_all_threads();
+    let helpers = children(std::process::id());
     assert_eq!(helpers.len(), 1, "one helper");
     let zygotes = children(helpers[0]);
     assert_eq!(zygotes.len(), 1, "one zygote");
     zygotes[0]
-}
-
-fn children_of_all_threads() -> Vec<u32> {
-    let mut all = Vec::new();
-    for task in fs::read_dir("/proc/self/task").unwrap().flatten() {
-        let text = fs::read_to_string(task.path().join("children")).unwrap_or_default();
-        all.extend(text.split_whitespace().map(|word| word.parse::<u32>().unwrap()));
-    }
-    all
 }
 
 /// The status of each thread, as lines by name.
@@ -274,7 +260,7 @@ result = 1
     let mut jar = None;
     for _ in 0..200 {
         tokio::time::sleep(Duration::from_millis(10)).await;
-        let helpers = children_of_all_threads();
+        let helpers = children(std::process::id());
         let zygotes: Vec<u32> = helpers.iter().flat_map(|pid| children(*pid)).collect();
         let jars: Vec<u32> = zygotes.iter().flat_map(|pid| children(*pid)).collect();
         jar = jars.first().copied().filter(|pid| threads(*pid).len() == 3);

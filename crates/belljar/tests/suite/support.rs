@@ -171,6 +171,22 @@ impl Traces {
     }
 }
 
+/// The children of a process, whichever of its threads started them.
+pub fn children(pid: u32) -> Vec<u32> {
+    let mut all = Vec::new();
+    for task in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
+        let text = fs::read_to_string(task.path().join("children")).unwrap_or_default();
+        all.extend(text.split_whitespace().map(|word| word.parse::<u32>().unwrap()));
+    }
+    all
+}
+
+/// Whether a process runs no more; it may still wait to be reaped.
+pub fn is_gone(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.is_empty() || stat.contains(") Z ") || stat.contains(") X ")
+}
+
 /// Every process below `pid`.
 pub fn descendants(pid: u32) -> BTreeSet<u32> {
     let mut parents = Vec::new();
