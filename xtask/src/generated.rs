@@ -10,7 +10,11 @@ use crate::tree::Tree;
 
 /// Every generated file with its current text.
 fn files(tree: &Tree) -> io::Result<Vec<(&'static str, String)>> {
-    Ok(vec![("docs/policy.schema.json", policy_schema()?), (drill::TABLE, drill::table(tree)?)])
+    Ok(vec![
+        ("docs/policy.schema.json", policy_schema()?),
+        ("crates/belljar-zygote/src/language.json", language_tables()?),
+        (drill::TABLE, drill::table(tree)?),
+    ])
 }
 
 fn policy_schema() -> io::Result<String> {
@@ -40,4 +44,9 @@ pub(crate) fn write(root: &Path) -> io::Result<Vec<&'static str>> {
         written.push(path);
     }
     Ok(written)
+}
+
+/// What the runtime half of the guard goes by: a jar cannot ask the guard.
+fn language_tables() -> io::Result<String> {
+    Ok(serde_json::to_string(&belljar_guard::tables_for_jars())? + "\n")
 }

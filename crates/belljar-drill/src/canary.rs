@@ -22,7 +22,7 @@ pub(crate) fn random() -> io::Result<String> {
 }
 
 /// Everything that is planted for one attack, and removed after it.
-pub(crate) struct Canary {
+pub struct Canary {
     folder: PathBuf,
     secret: String,
     flag: String,
@@ -45,6 +45,7 @@ struct Seen {
 }
 
 impl Canary {
+    /// Plants everything.
     pub fn plant() -> io::Result<Canary> {
         let name = random()?;
         let folder = std::env::temp_dir().join(format!("belljar-drill-{name}"));

@@ -22,9 +22,10 @@ use belljar_protocol::{Job, Kind, Outcome, Policy, Status, Walls};
 use serde::Serialize;
 use tokio::sync::OnceCell;
 
+pub use canary::Canary;
 pub use row::{Control, Row};
 
-use canary::{Canary, random};
+use canary::random;
 use clean::Traces;
 
 const CORPUS: &[&str] = &include!(concat!(env!("OUT_DIR"), "/corpus.rs"));

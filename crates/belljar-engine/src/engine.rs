@@ -15,7 +15,7 @@ use crate::jar::Jar;
 use crate::planning::Setting;
 use crate::pool::{Pool, PoolConfig};
 use crate::{EngineError, Host, Installation, Plan, Python, RequestError, RunError};
-use crate::{pool, run, verdict};
+use crate::{guard, pool, run, verdict};
 
 /// What an engine is made of.
 #[derive(Clone, Debug)]
@@ -144,6 +144,10 @@ impl Engine {
         check_request(&job)?;
         let id = new_id()?;
         let asked = Instant::now();
+        let report = belljar_guard::check(&job.code, &policy.language);
+        if !report.is_clean() {
+            return Ok(guard::rejected(id, policy.walls, &report));
+        }
         let mut cancel = options.cancel;
         let admitted = async {
             let place = self.gate.enter(&options.tenant, options.deadline).await?;
@@ -167,6 +171,7 @@ impl Engine {
             code: job.code,
             context: job.input,
             environment: self.setting.own_environment(&policy, &jar.temporary),
+            guard: guard::frame(&policy.language, report),
         };
         let record = run::run(jar, frame, limits, options.chunks, cancel).await?;
         let ended = record.facts.ended;
@@ -176,7 +181,8 @@ impl Engine {
             cpu_ms: ended.cpu_us.saturating_sub(record.facts.cpu_before_us) as f64 / 1e3,
             peak_memory_bytes: ended.peak_memory_bytes,
         };
-        let denials = record.ledger.denials();
+        let mut denials = record.ledger.denials();
+        denials.extend(guard::refused_in_run(&record.end));
         let decided = verdict::decide(record.end, &record.facts, &record.ledger, limits);
         let (result, error) = match decided {
             Ok(result) => (result, None),

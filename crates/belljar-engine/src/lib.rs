@@ -30,6 +30,7 @@ pub mod doctor;
 mod engine;
 mod error;
 mod gate;
+mod guard;
 mod host;
 mod install;
 mod jar;

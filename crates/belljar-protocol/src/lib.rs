@@ -23,6 +23,7 @@ mod exit;
 pub mod frame;
 mod job;
 pub mod json;
+mod language;
 mod outcome;
 mod policy;
 mod quantity;
@@ -30,12 +31,13 @@ mod wire;
 
 pub use exit::ExitCode;
 pub use job::Job;
+pub use language::{LanguagePolicy, LanguageProfile};
 pub use outcome::{
     Artifact, Denial, GuestError, Isolation, Kind, Layer, Layers, LimitHit, Outcome, Output,
     Status, Usage,
 };
 pub use policy::{LimitName, Limits, Network, Policy, PolicyFault, Preset, Walls};
 pub use wire::{
-    FromJar, FromZygote, GuestFailure, JobFrame, ResultFault, SetupFault, ToJar, ToZygote,
-    WIRE_VERSION,
+    FromJar, FromZygote, GuardFrame, GuestFailure, JobFrame, ResultFault, SetupFault, ToJar,
+    ToZygote, WIRE_VERSION,
 };

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::quantity;
+use crate::{LanguagePolicy, quantity};
 
 /// What surrounds a jar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -178,17 +178,18 @@ impl LimitName {
 /// One thing that is wrong with a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyFault {
-    /// The field.
+    /// The field: the name of a limit, or its full path.
     pub field: &'static str,
     /// What it must be.
     pub must: String,
     /// What it was.
-    pub was: u64,
+    pub was: String,
 }
 
 impl std::fmt::Display for PolicyFault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "limits.{} must be {}, was {}", self.field, self.must, self.was)
+        let within = if self.field.contains('.') { "" } else { "limits." };
+        write!(f, "{within}{} must be {}, was {}", self.field, self.must, self.was)
     }
 }
 
@@ -243,6 +244,8 @@ pub struct Policy {
     pub network: Network,
     /// How much it may use.
     pub limits: Limits,
+    /// Which Python it may be written in.
+    pub language: LanguagePolicy,
 }
 
 impl Policy {
@@ -268,16 +271,17 @@ impl Policy {
             .map(|(name, was, least, most)| PolicyFault {
                 field: name.as_str(),
                 must: format!("between {least} and {most}"),
-                was,
+                was: was.to_string(),
             })
             .collect();
         if self.walls == Walls::Nested && self.limits.processes > 0 {
             faults.push(PolicyFault {
                 field: LimitName::Processes.as_str(),
                 must: "0 in nested walls, which have no pid namespace to end children with".into(),
-                was: self.limits.processes,
+                was: self.limits.processes.to_string(),
             });
         }
+        faults.extend(self.language.faults());
         if faults.is_empty() { Ok(()) } else { Err(faults) }
     }
 }

@@ -4,10 +4,12 @@
 //! every byte of it is hostile: it is bounded and checked before it is parsed, and nothing in it
 //! can claim a cause, a usage or an isolation.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+
+use crate::LanguageProfile;
 
 /// The version of these messages. Engine and zygote refuse each other when it differs.
 pub const WIRE_VERSION: u32 = 1;
@@ -115,6 +117,25 @@ pub struct JobFrame {
     /// Where its environment differs from what jars of the zygote have anyway.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,
+    /// What the guard saw in it, under a language profile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guard: Option<GuardFrame>,
+}
+
+/// What the runtime half of the guard goes by.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct GuardFrame {
+    /// What is granted.
+    pub profile: LanguageProfile,
+    /// Modules granted beyond the profile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub imports: Vec<String>,
+    /// Underscore names that the program defines for its own objects.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub own: BTreeSet<String>,
+    /// The code with its gates, where it differs from the code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
 }
 
 /// Why a result could not be written as JSON.
@@ -147,6 +168,9 @@ pub struct GuestFailure {
     /// `errno` of an `OSError`.
     #[serde(default)]
     pub errno: Option<i32>,
+    /// The rule that the runtime half of the guard names.
+    #[serde(default)]
+    pub rule: Option<String>,
 }
 
 /// What a jar may say.

@@ -133,11 +133,16 @@ def encode_failure(error):
     while trace is not None and trace.tb_frame.f_code.co_filename != NAME:
         trace = trace.tb_next
     line = None
-    step = trace
+    step = last = trace
     while step is not None:
         if step.tb_frame.f_code.co_filename == NAME:
-            line = step.tb_lineno
+            line, last = step.tb_lineno, step
         step = step.tb_next
+    error = named_by_guard(error) or error
+    rule = error.rule if type(error) is GuardError else None
+    if rule and last:
+        # What the guard did to find out is of no interest.
+        last.tb_next = None
     if isinstance(error, SyntaxError) and error.filename == NAME:
         line = error.lineno
     if isinstance(error, MemoryError):
@@ -149,6 +154,7 @@ def encode_failure(error):
         "message": clean(error, MAX_TEXT),
         "traceback": clean(text, MAX_TRACEBACK),
         "line": line if type(line) is int and 0 < line < 1 << 31 else None,
+        "rule": clean(rule, 100) if rule else None,
         "errno": errno if type(errno) is int and abs(errno) < 1 << 31 else None,
     }
     return encode({"failed": failure})
@@ -220,6 +226,9 @@ def run_job(job, space, finish):
     global CODE
     CODE = code = job["code"]
     space["context"] = job.get("context")
+    if "guard" in job:
+        space["__builtins__"] = guarded(job["guard"]).builtins
+        code = job["guard"].get("code", code)
     try:
         value = execute(code, space)
         finish()

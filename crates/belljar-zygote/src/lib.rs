@@ -13,8 +13,16 @@ mod serve;
 
 use std::ffi::{c_char, c_int};
 
-/// The Python half, with the zero byte C wants.
-const PYTHON_HALF: &str = concat!(include_str!("jar.py"), "\0");
+/// The Python half, with the zero byte C wants: what the guard grants, its runtime half, and what a
+/// jar does.
+const PYTHON_HALF: &str = concat!(
+    "import json\nTABLES = json.loads(r'''",
+    include_str!("language.json"),
+    "''')\n",
+    include_str!("guard.py"),
+    include_str!("jar.py"),
+    "\0"
+);
 
 /// The source of the Python half.
 #[allow(unsafe_code, reason = "an exported C symbol; the name is ours alone")]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use belljar_engine::{Config, Engine, Installation, PoolConfig, RunError};
-use belljar_protocol::{ExitCode, Policy, Preset, Walls};
+use belljar_protocol::{ExitCode, LanguageProfile, Policy, Preset, Walls};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::failure::Failure;
@@ -21,6 +21,8 @@ pub struct Arguments {
 pub enum Command {
     /// Run a script in a jar of its own and say what came of it
     Run(Run),
+    /// Say what a language profile does not grant in a script, without running it
+    Check(Check),
     /// Show what this host offers, layer by layer, and what is missing
     Doctor(Doctor),
     /// Print the plan: everything a run would be sealed to, before anything runs
@@ -123,6 +125,22 @@ pub struct Run {
 }
 
 #[derive(Args)]
+pub struct Check {
+    /// The script, or - for standard input
+    pub file: PathBuf,
+    /// What is granted, if not what the policy says: agent for data work, hook for scripts that
+    /// only compute
+    #[arg(long, value_name = "PROFILE")]
+    pub profile: Option<ProfileName>,
+    /// A policy file, for the modules that it grants beyond the profile
+    #[arg(long, value_name = "FILE")]
+    pub policy: Option<PathBuf>,
+    /// Print the report as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
 pub struct Doctor {
     /// The interpreter to examine
     #[arg(long, value_name = "PATH", default_value = "python3")]
@@ -153,6 +171,9 @@ pub struct Choice {
     /// What surrounds the jar, if not what the policy says
     #[arg(long, value_name = "WALLS")]
     pub walls: Option<WallsName>,
+    /// Which Python the script may be written in, if not what the policy says
+    #[arg(long, value_name = "PROFILE")]
+    pub profile: Option<ProfileName>,
     /// The interpreter: a CPython from 3.10 to 3.13, or the python of a venv
     #[arg(long, value_name = "PATH", default_value = "python3")]
     pub python: PathBuf,
@@ -167,6 +188,23 @@ pub enum PresetName {
     Medium,
     High,
     Max,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum ProfileName {
+    Open,
+    Agent,
+    Hook,
+}
+
+impl From<ProfileName> for LanguageProfile {
+    fn from(name: ProfileName) -> LanguageProfile {
+        match name {
+            ProfileName::Open => LanguageProfile::Open,
+            ProfileName::Agent => LanguageProfile::Agent,
+            ProfileName::Hook => LanguageProfile::Hook,
+        }
+    }
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -195,10 +233,11 @@ impl Choice {
             (None, Some(PresetName::Max)) => Policy::preset(Preset::Max),
             (None, None) => Policy::default(),
         };
-        match self.walls {
-            Some(WallsName::Full) => policy.walls = Walls::Full,
-            Some(WallsName::Nested) => policy.walls = Walls::Nested,
-            None => {}
+        if let Some(walls) = self.walls {
+            policy.walls = walls.into();
+        }
+        if let Some(profile) = self.profile {
+            policy.language.profile = profile.into();
         }
         Ok(policy)
     }

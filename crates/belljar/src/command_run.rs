@@ -67,7 +67,11 @@ fn source(arguments: &Run) -> Result<String, Failure> {
     if let Some(code) = &arguments.code {
         return Ok(code.clone());
     }
-    let file = arguments.file.as_deref().unwrap_or(Path::new("-"));
+    read_script(arguments.file.as_deref().unwrap_or(Path::new("-")))
+}
+
+/// The text of a file, or of standard input.
+pub fn read_script(file: &Path) -> Result<String, Failure> {
     let bytes = if file == Path::new("-") {
         let mut bytes = Vec::new();
         let most = Job::MAX_CODE as u64 + 1;
@@ -161,11 +165,14 @@ fn print_end(outcome: &Outcome) -> Result<(), Failure> {
     }
     for denial in &outcome.denials {
         let times = if denial.count == 1 { String::new() } else { format!(" ×{}", denial.count) };
-        // The hint of the error above need not be said twice.
-        let said = outcome.error.as_ref().and_then(|error| error.hint.as_ref());
-        let hint = if said == Some(&denial.hint) { "" } else { &format!(": {}", denial.hint) };
+        // What the error above says need not be said twice.
+        let said = outcome.error.as_ref().is_some_and(|error| {
+            error.hint.as_ref() == Some(&denial.hint) || error.message == denial.hint
+        });
+        let hint = if said { String::new() } else { format!(": {}", visible(&denial.hint)) };
         let what = visible(&denial.what);
-        end.push_str(&format!("{} {what}{times}{hint}\n", paint.yellow("denied:")));
+        let place = denial.line.map(|line| format!(" (line {line})")).unwrap_or_default();
+        end.push_str(&format!("{} {what}{place}{times}{hint}\n", paint.yellow("denied:")));
     }
     for artifact in &outcome.artifacts {
         let path = visible(&artifact.path);

@@ -7,6 +7,7 @@
 mod arguments;
 mod bench;
 mod command_bench;
+mod command_check;
 mod command_doctor;
 mod command_drill;
 mod command_explain;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         runtime.block_on(async {
             match arguments.command {
                 Command::Run(run) => command_run::run(run).await,
+                Command::Check(check) => command_check::check_file(&check),
                 Command::Doctor(doctor) => command_doctor::doctor(doctor).await,
                 Command::Explain(explain) => command_explain::explain(explain),
                 Command::Bench(bench) => command_bench::bench(bench).await,

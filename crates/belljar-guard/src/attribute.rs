@@ -1,0 +1,191 @@
+//! What attributes are judged by.
+
+use ruff_python_ast::{Expr, ExprAttribute, ExprContext, Identifier};
+use ruff_text_size::{Ranged, TextRange};
+
+use crate::name::{is_dunder, shown};
+use crate::profile::TABLES;
+use crate::rule::Rule;
+use crate::walk::{Seen, Walker};
+
+/// Why an attribute name is refused wherever it stands, and what to write instead.
+pub(crate) fn refused_anywhere(name: &str) -> Option<(Rule, String, &'static str)> {
+    let names = &TABLES.names;
+    if names.interpreter.contains(name) {
+        let message = format!("{} leads into the interpreter", shown(name));
+        return Some((Rule::InterpreterAttribute, message, interpreter_instead(name)));
+    }
+    let allowed = names.plain.contains(name)
+        || (names.methods.contains(name) && !names.only_defined.contains(name));
+    if is_dunder(name) && !allowed {
+        let message = format!("{} reaches past the object", shown(name));
+        return Some((Rule::DunderAttribute, message, dunder_instead(name)));
+    }
+    None
+}
+
+fn interpreter_instead(name: &str) -> &'static str {
+    match name {
+        "mro" => "keep a list of the classes you need",
+        "ctypes" => "pass the array itself; memory addresses are of no use here",
+        "load_extension" | "enable_load_extension" => "use SQL that sqlite3 has built in",
+        name if name.starts_with("tb_") => "use str(error), or traceback.format_exc() for its text",
+        _ => "keep what you need in variables of your own",
+    }
+}
+
+fn dunder_instead(name: &str) -> &'static str {
+    match name {
+        "__class__" => "use type(x) for the class, or x.__class__.__name__ for its name",
+        "__dict__" => "read attributes by their names, or use dataclasses.asdict",
+        "__subclasses__" | "__mro__" | "__bases__" | "__base__" => {
+            "keep a list of the classes you need"
+        }
+        "__globals__" | "__builtins__" | "__code__" | "__closure__" | "__defaults__"
+        | "__kwdefaults__" => "pass what the function needs as arguments",
+        "__traceback__" | "__context__" | "__cause__" => {
+            "use str(error), or traceback.format_exc() for its text"
+        }
+        "__self__" | "__func__" | "__wrapped__" => "call the function itself",
+        "__getattribute__" | "__setattr__" | "__delattr__" | "__getattr__" => {
+            "write x.name, or getattr(x, name)"
+        }
+        "__new__" => "call the class, or super().__new__(cls)",
+        "__reduce__" | "__reduce_ex__" | "__getstate__" | "__setstate__" => {
+            "pickles are not read here; use copy.deepcopy"
+        }
+        "__import__" | "__loader__" | "__spec__" => "use an import statement",
+        _ => "use the operator or builtin function that stands for it",
+    }
+}
+
+fn is_super(expr: &Expr) -> bool {
+    matches!(expr, Expr::Call(call) if matches!(&*call.func, Expr::Name(name) if name.id == "super"))
+}
+
+impl<'a> Walker<'a> {
+    /// The module that an expression stands for, if it always does.
+    pub fn module_of(&self, expr: &Expr) -> Option<String> {
+        match expr {
+            Expr::Name(name) => {
+                let path = self.gathered.modules.get(name.id.as_str())?;
+                let known = self.grants.module(path).is_some() || self.grants.is_container(path);
+                known.then(|| path.clone())
+            }
+            Expr::Attribute(node) => {
+                let path = format!("{}.{}", self.module_of(&node.value)?, node.attr);
+                let known = self.grants.module(&path).is_some() || self.grants.is_container(&path);
+                known.then_some(path)
+            }
+            _ => None,
+        }
+    }
+
+    pub fn attribute_expr(&mut self, node: &'a ExprAttribute) {
+        let name = node.attr.as_str();
+        // The name of an object's class: the class itself goes nowhere.
+        if let Expr::Attribute(class) = &*node.value
+            && matches!(name, "__name__" | "__qualname__")
+            && class.attr.as_str() == "__class__"
+            && node.ctx == ExprContext::Load
+        {
+            self.see(Seen::Attribute, name);
+            self.see(Seen::Attribute, "__class__");
+            self.expr(&class.value);
+            return;
+        }
+        self.see(Seen::Attribute, name);
+        if let Some(module) = self.module_of(&node.value) {
+            self.module_attribute(&module, node);
+        } else if !self.is_own_way(node) {
+            self.attribute(Some(&node.value), name, node.attr.range());
+        }
+        if node.ctx == ExprContext::Load && TABLES.names.texts.contains(name) {
+            self.gate(node);
+            self.kept_format(node);
+        }
+        self.expr(&node.value);
+    }
+
+    /// A few ways to special methods that a class goes to reach those of its base.
+    fn is_own_way(&self, node: &ExprAttribute) -> bool {
+        let name = node.attr.as_str();
+        let load = node.ctx == ExprContext::Load;
+        let base =
+            is_super(&node.value) || (name == "__new__" && self.is_builtin(&node.value, "object"));
+        load && base && TABLES.names.methods.contains(name)
+    }
+
+    pub fn module_attribute(&mut self, module: &str, node: &ExprAttribute) {
+        let (name, range) = (node.attr.as_str(), node.attr.range());
+        let load = node.ctx == ExprContext::Load;
+        if let Some((rule, message, instead)) =
+            refused_anywhere(name).filter(|(rule, ..)| *rule == Rule::DunderAttribute)
+        {
+            self.refuse(rule, range, message, instead);
+        } else if !load {
+            let message = format!("{} of the module {} is replaced", shown(name), shown(module));
+            let instead = match (module, name) {
+                ("sys", "stdout" | "stderr") => "use contextlib.redirect_stdout",
+                _ => "keep a function or value of your own under a name of your own",
+            };
+            self.refuse(Rule::NameNotGranted, range, message, instead);
+        } else if !self.grants.hands_out(module, name) {
+            self.not_handed_out(module, name, range);
+        }
+    }
+
+    /// A name that a module does not hand out.
+    pub fn not_handed_out(&mut self, module: &str, name: &str, range: TextRange) {
+        let message = format!("{} is not handed out of {}", shown(name), shown(module));
+        let instead = self.module_instead(module, name);
+        self.refuse(Rule::NameNotGranted, range, message, instead);
+    }
+
+    /// An attribute in a class pattern.
+    pub fn pattern_attribute(&mut self, class: &'a Expr, name: &'a Identifier) {
+        self.see(Seen::Attribute, name.as_str());
+        let is_error = matches!(class, Expr::Name(class) if class.id.ends_with("Error")
+            || matches!(class.id.as_str(), "Exception" | "object"));
+        if is_error && name == "obj" {
+            self.exception_object(name.range());
+        }
+        self.attribute(None, name, name.range());
+    }
+
+    fn exception_object(&mut self, range: TextRange) {
+        let message = "`obj` takes out the object that an operation failed on";
+        self.refuse(Rule::ExceptionObject, range, message, "use str(error)");
+    }
+
+    /// An attribute of something that is no module.
+    pub fn attribute(&mut self, of: Option<&Expr>, name: &str, range: TextRange) {
+        if let Some(Expr::Name(of)) = of
+            && name == "obj"
+            && self.errors.contains(&of.id.as_str())
+        {
+            self.exception_object(range);
+        }
+        if let Some((rule, message, instead)) = refused_anywhere(name) {
+            self.refuse(rule, range, message, instead);
+            return;
+        }
+        let private = name.starts_with('_') && !is_dunder(name);
+        let known = self.gathered.own.contains(name) || TABLES.names.underscored.contains(name);
+        if private && !known {
+            let message = format!("{} is private, and nothing here defines it", shown(name));
+            let instead = "use the public attributes and methods of the object";
+            self.refuse(Rule::PrivateAttribute, range, message, instead);
+        }
+    }
+
+    /// An attribute whose name stands in a text of the program.
+    pub fn named_attribute(&mut self, of: Option<&Expr>, name: &str, range: TextRange) {
+        match of.and_then(|of| self.module_of(of)) {
+            Some(module) if !self.grants.hands_out(&module, name) && !is_dunder(name) => {
+                self.not_handed_out(&module, name, range);
+            }
+            _ => self.attribute(of, name, range),
+        }
+    }
+}

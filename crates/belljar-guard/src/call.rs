@@ -1,0 +1,244 @@
+//! What calls are judged by, where their arguments stand in the program.
+
+use ruff_python_ast::{Arguments, Expr, ExprAttribute, ExprCall, ExprContext, Operator};
+use ruff_text_size::{Ranged, TextRange};
+
+use crate::attribute::refused_anywhere;
+use crate::edit::Gate;
+use crate::name::shown;
+use crate::profile::TABLES;
+use crate::rule::Rule;
+use crate::text::{format_attributes, query_reaches_out};
+use crate::walk::{Seen, Walker};
+
+/// A text that stands in the program, perhaps in pieces.
+fn folded(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::StringLiteral(text) => Some(text.value.to_str().to_owned()),
+        Expr::BinOp(node) if node.op == Operator::Add => {
+            Some(folded(&node.left)? + &folded(&node.right)?)
+        }
+        _ => None,
+    }
+}
+
+fn only_positional(arguments: &Arguments) -> bool {
+    arguments.keywords.is_empty() && !arguments.args.iter().any(Expr::is_starred_expr)
+}
+
+impl<'a> Walker<'a> {
+    pub fn call(&mut self, call: &'a ExprCall) {
+        let arguments = &call.arguments;
+        match &*call.func {
+            func @ Expr::Name(name) if self.is_builtin(func, &name.id) => {
+                self.builtin_call(call, name.id.as_str());
+            }
+            Expr::Attribute(method) => self.method_call(method, arguments),
+            func => {
+                self.named_getter(func, arguments);
+                self.expr(func);
+                self.arguments(arguments);
+            }
+        }
+    }
+
+    fn builtin_call(&mut self, call: &'a ExprCall, name: &str) {
+        let arguments = &call.arguments;
+        let args = &arguments.args;
+        match name {
+            "type" => {
+                self.see(Seen::Name, name);
+                if args.len() != 1 || !only_positional(arguments) {
+                    let message = "`type` with other than one argument makes a class";
+                    let instead = "write a class statement, or a dict of functions";
+                    self.refuse(Rule::DynamicType, call.range(), message, instead);
+                }
+                self.arguments(arguments);
+                return;
+            }
+            "isinstance" | "issubclass" | "map"
+                if args.len() == 2 && only_positional(arguments) =>
+            {
+                self.expr(&call.func);
+                self.type_or(&args[0]);
+                self.type_or(&args[1]);
+                return;
+            }
+            "getattr" | "setattr" | "delattr" | "hasattr" => {
+                if let Some((text, expr)) = args.get(1).and_then(|arg| Some((folded(arg)?, arg))) {
+                    self.named_attribute(args.first(), &text, expr.range());
+                }
+            }
+            _ => self.named_getter(&call.func, arguments),
+        }
+        self.expr(&call.func);
+        self.arguments(arguments);
+    }
+
+    /// `attrgetter("a.b")` and `methodcaller("a")`, under these names.
+    fn named_getter(&mut self, func: &Expr, arguments: &Arguments) {
+        let name = match func {
+            Expr::Name(name) => name.id.as_str(),
+            Expr::Attribute(node) => node.attr.as_str(),
+            _ => return,
+        };
+        if name != "attrgetter" && name != "methodcaller" {
+            return;
+        }
+        for argument in &arguments.args {
+            for part in folded(argument).unwrap_or_default().split('.') {
+                self.named_attribute(None, part, argument.range());
+            }
+        }
+    }
+
+    fn method_call(&mut self, method: &'a ExprAttribute, arguments: &'a Arguments) {
+        let name = method.attr.as_str();
+        let first = arguments.args.first();
+        self.read_texts(method, arguments);
+        self.loads_pickles(method, arguments);
+        let text = match name {
+            "format" | "format_map" => folded(&method.value),
+            // Read above.
+            "query" | "eval" => first.and_then(folded),
+            _ => None,
+        };
+        // `str.format(text, ...)`, unbound.
+        let unbound = self.is_builtin(&method.value, "str");
+        let text = if unbound { first.and_then(folded) } else { text };
+        let set_past = name == "__setattr__" && self.is_builtin(&method.value, "object");
+        match (name, text) {
+            ("format" | "format_map", Some(text)) => {
+                self.see(Seen::Attribute, name);
+                let at = if unbound {
+                    first.map_or(method.range(), Ranged::range)
+                } else {
+                    method.value.range()
+                };
+                self.format_text(&text, at);
+                self.expr(&method.value);
+            }
+            ("query" | "eval", text) if text.is_some() || first.is_none() => {
+                // What stands here is read here. Without a text there is nothing to read.
+                self.see(Seen::Attribute, name);
+                if let Some(module) = self.module_of(&method.value) {
+                    self.module_attribute(&module, method);
+                }
+                self.expr(&method.value);
+            }
+            // How a frozen dataclass sets its own fields.
+            _ if set_past && arguments.args.get(1).and_then(folded).is_some() => {
+                self.see(Seen::Attribute, name);
+                if let Some((text, at)) =
+                    arguments.args.get(1).and_then(|arg| Some((folded(arg)?, arg)))
+                {
+                    self.named_attribute(None, &text, at.range());
+                }
+                self.expr(&method.value);
+            }
+            _ => {
+                self.named_getter(&Expr::Attribute(method.clone()), arguments);
+                self.attribute_expr(method);
+            }
+        }
+        // `.apply(type)` calls it with one argument each time.
+        let applies = matches!(name, "apply" | "map" | "applymap") && arguments.args.len() == 1;
+        if applies && only_positional(arguments) {
+            self.type_or(&arguments.args[0]);
+        } else {
+            self.arguments(arguments);
+        }
+    }
+
+    /// `show = "{}".format`, to be called later.
+    pub fn kept_format(&mut self, node: &ExprAttribute) {
+        if let Some(text) = folded(&node.value).filter(|_| node.attr.starts_with("format")) {
+            self.format_text(&text, node.value.range());
+        }
+    }
+
+    /// Texts that a library reads as code, or as names of attributes.
+    fn read_texts(&mut self, method: &ExprAttribute, arguments: &Arguments) {
+        let name = method.attr.as_str();
+        let values = arguments.args.iter().chain(arguments.keywords.iter().map(|one| &one.value));
+        let texts: Vec<_> =
+            values.filter_map(|value| Some((folded(value)?, value.range()))).collect();
+        let mut keywords = arguments.keywords.iter();
+        let style = keywords.find(|one| one.arg.as_ref().is_some_and(|name| name == "style"));
+        // A log format of that style is a format text.
+        let braces = matches!(name, "Formatter" | "basicConfig")
+            && style.is_some_and(|style| folded(&style.value).is_none_or(|style| style == "{"));
+        if braces && texts.len() < arguments.len() {
+            let message = "a log format with braces reaches attributes of what is logged";
+            let instead = "write the format out, or use the style %";
+            self.refuse(Rule::FormatTraversal, method.attr.range(), message, instead);
+        }
+        for (text, range) in texts {
+            match name {
+                "query" | "eval" | "agg" | "aggregate" | "transform" => {
+                    self.query_text(&text, range);
+                }
+                _ if braces => self.format_text(&text, range),
+                _ => {}
+            }
+        }
+    }
+
+    /// `numpy.load` with its third argument, or with arguments that do not stand there.
+    fn loads_pickles(&mut self, method: &ExprAttribute, arguments: &Arguments) {
+        let hidden = arguments.args.len() > 2
+            || arguments.args.iter().any(Expr::is_starred_expr)
+            || arguments.keywords.iter().any(|keyword| keyword.arg.is_none());
+        let numpy = self.module_of(&method.value).is_some_and(|module| module == "numpy");
+        if numpy && hidden && method.attr.as_str() == "load" {
+            let message = "what is read may be a pickle, and reading one runs the code in it";
+            let instead = "write numpy.load(file) with the file alone";
+            self.refuse(Rule::Unpickling, method.attr.range(), message, instead);
+        }
+    }
+
+    fn format_text(&mut self, text: &str, range: TextRange) {
+        for attribute in format_attributes(text) {
+            let private = attribute.starts_with('_') && !self.gathered.own.contains(attribute);
+            if refused_anywhere(attribute).is_some() || private {
+                let message = format!("the format text reaches {}", shown(attribute));
+                let instead = "format the value itself: \"{}\".format(x.name)";
+                self.refuse(Rule::FormatTraversal, range, message, instead);
+            }
+        }
+    }
+
+    pub fn query_text(&mut self, text: &str, range: TextRange) {
+        if query_reaches_out(text) {
+            let message = "the query reaches for more than columns and values";
+            let instead = "compare columns with values, or filter with df[df[\"a\"] > x]";
+            self.refuse(Rule::TextCode, range, message, instead);
+        }
+    }
+
+    /// Puts a gate where a method that reads a text is taken from an object.
+    pub fn gate(&mut self, node: &'a ExprAttribute) {
+        debug_assert!(
+            node.ctx == ExprContext::Load && TABLES.names.texts.contains(node.attr.as_str())
+        );
+        let between = TextRange::new(node.value.end(), node.attr.start());
+        let dot = self.tokens.in_range(between).iter().rev();
+        let dot =
+            dot.into_iter().find(|token| token.kind() == ruff_python_ast::token::TokenKind::Dot);
+        match dot {
+            Some(dot) => self.gates.push(Gate {
+                start: node.start(),
+                dot: dot.start(),
+                attribute: node.attr.range(),
+                name: node.attr.to_string(),
+            }),
+            // There is none without a dot; if there were, nothing would stand in its way.
+            None => self.refuse(
+                Rule::UnknownSyntax,
+                node.range(),
+                "the dot of this attribute was not found",
+                "write it on one line",
+            ),
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! What imports are judged by.
+
+use ruff_python_ast::{Alias, StmtImportFrom};
+use ruff_text_size::Ranged;
+
+use crate::name::shown;
+use crate::profile::TABLES;
+use crate::rule::Rule;
+use crate::walk::{Seen, Walker};
+
+impl<'a> Walker<'a> {
+    /// `import a.b`, with or without another name.
+    pub fn import(&mut self, alias: &'a Alias) {
+        let path = alias.name.as_str();
+        self.see(Seen::Module, path);
+        let granted = self.grants.module(path).is_some() || self.grants.is_container(path);
+        if !granted {
+            self.not_granted(path, alias.name.range());
+        }
+    }
+
+    /// `from a.b import c`.
+    pub fn import_from(&mut self, node: &'a StmtImportFrom) {
+        let path = node.module.as_ref().map_or("", |module| module.as_str());
+        self.see(Seen::Module, &format!("{}{path}", ".".repeat(node.level as usize)));
+        if node.level > 0 {
+            let message = "a program is no package, and has nothing beside it";
+            let instead = "import a module by its whole name";
+            self.refuse(Rule::RelativeImport, node.range(), message, instead);
+            return;
+        }
+        let granted = self.grants.module(path).is_some() || self.grants.is_container(path);
+        if !granted {
+            let range = node.module.as_ref().map_or(node.range(), Ranged::range);
+            self.not_granted(path, range);
+            return;
+        }
+        for alias in &node.names {
+            let name = alias.name.as_str();
+            if name == "*" {
+                let message = format!("a star takes whatever {} has", shown(path));
+                let instead = "name what you need";
+                self.refuse(Rule::StarImport, alias.range(), message, instead);
+            } else if !self.grants.hands_out(path, name) {
+                self.not_handed_out(path, name, alias.name.range());
+            }
+        }
+    }
+
+    fn not_granted(&mut self, path: &str, range: ruff_text_size::TextRange) {
+        let first = path.split('.').next().unwrap_or(path);
+        let message = format!(
+            "the module {} is not granted by the profile {}",
+            shown(path),
+            self.grants.name
+        );
+        let instead = TABLES.names.instead.get(first).cloned().unwrap_or_else(|| {
+            let first_names = ["math", "json", "re", "collections", "datetime", "itertools"];
+            format!("use what is granted, such as {}", first_names.join(", "))
+        });
+        self.refuse(Rule::ImportNotGranted, range, message, instead);
+    }
+
+    /// What to write instead of a name that a module does not hand out.
+    pub fn module_instead(&self, module: &str, name: &str) -> String {
+        let instead = match (module, name) {
+            ("os", "system" | "popen") => "a run starts no programs; do the work in Python",
+            ("os", name) if name.starts_with("exec") || name.starts_with("spawn") => {
+                "a run starts no programs; do the work in Python"
+            }
+            ("os", "fork" | "kill") => "a run has one process",
+            ("os", _) => "use os.path, pathlib or open for files",
+            ("sys", "modules" | "path" | "meta_path") => "use an import statement",
+            ("sys", _) => "keep what you need in variables of your own",
+            ("asyncio", _) => "there are no programs and no network here; take data from `context`",
+            ("pandas", "eval") => "write the expression out",
+            ("pandas", "read_pickle") => "use read_csv, read_json or read_parquet",
+            ("sympy", "sympify" | "S" | "parse_expr" | "lambdify") => {
+                "build the expression from symbols"
+            }
+            ("string", "Formatter") => "use f-strings or str.format",
+            ("typing", "get_type_hints") => "write the types down where you need them",
+            ("dataclasses", "make_dataclass") => "write a class statement",
+            _ if TABLES.names.stdlib.contains(name) => "import the module by its own name",
+            _ if name.starts_with('_') => "use the module's public names",
+            _ => "use another name of the module, or import what you need by its own name",
+        };
+        instead.to_owned()
+    }
+}

@@ -1,0 +1,418 @@
+"""The runtime half of the guard: what the text of a program cannot show.
+
+It runs beside the code that it watches, in the same interpreter. It is advice that is given late,
+and a second layer; the walls do not need it. The tables are those that the guard itself goes by.
+
+Code under a profile finds its own builtins: those that the profile grants, with gates for the ones
+that take names or texts. Modules are handed out as faces, which are modules with the granted names
+and nothing else, so that reading them costs what it always costs.
+"""
+
+import _string
+import builtins
+import collections
+import operator
+import types
+
+NAMES = {kind: frozenset(names) for kind, names in TABLES["names"].items()}
+FINE = NAMES["plain"] | NAMES["methods"] | NAMES["underscored"]
+FORBIDDEN_OBJECTS = frozenset(
+    id(getattr(builtins, name))
+    for name in "eval exec compile __import__ globals locals vars breakpoint memoryview "
+    "getattr setattr delattr hasattr".split()
+)
+ERRORS = {
+    name: value
+    for name, value in vars(builtins).items()
+    if isinstance(value, type) and issubclass(value, BaseException)
+}
+Module = types.ModuleType
+
+
+class GuardError(Exception):
+    """Something that the language profile does not grant."""
+
+    def __init__(self, rule, message, instead):
+        super().__init__(f"{message} [{rule}]; write instead: {instead}")
+        self.rule = rule
+
+
+class Guard:
+    """What one profile grants, and the gates that see to it."""
+
+    # The one that this jar is under.
+    used = None
+
+    def __init__(self, profile):
+        table = TABLES["profiles"][profile]
+        self.profile = profile
+        self.modules = table["modules"]
+        self.imports = ()
+        self.own = frozenset()
+        self.faces = {}
+        self.handed = {}
+        granted = {name: getattr(builtins, name) for name in table["builtins"] if hasattr(builtins, name)}
+        self.builtins = {
+            **ERRORS,
+            **granted,
+            **gates(self),
+            "__build_class__": builtins.__build_class__,
+            "__name__": "builtins",
+        }
+        if "open" not in granted:
+            self.forbidden = FORBIDDEN_OBJECTS | {id(open)}
+        else:
+            self.forbidden = FORBIDDEN_OBJECTS
+
+    def check_name(self, name, value=None):
+        """Refuses the name of an attribute that the profile does not grant."""
+        if type(name) is not str and isinstance(name, str):
+            raise GuardError("dunder-attribute", "the name is no plain text", "use str(name)")
+        if type(name) is not str:
+            raise TypeError("attribute name must be string, not " + type(name).__name__)
+        if name in NAMES["interpreter"]:
+            raise GuardError(
+                "interpreter-attribute",
+                f"{name!r} leads into the interpreter",
+                "keep what you need in variables of your own",
+            )
+        if name[:1] != "_" or name in FINE or name in self.own:
+            return
+        if name[:2] == "__" and name[-2:] == "__":
+            rule, why = "dunder-attribute", "reaches past the object"
+        else:
+            if type(value).__module__ == "__main__":
+                return
+            rule, why = "private-attribute", "is private, and nothing here defines it"
+        raise GuardError(rule, f"{name!r} {why}", "use public attributes, operators and builtins")
+
+    def granted(self, path):
+        """What is handed out of a module: True, a table, or None."""
+        if path == "__future__":
+            return True
+        for granted in self.imports:
+            if path == granted or path.startswith(granted + "."):
+                return True
+        grant = self.modules.get(path)
+        if grant is not None:
+            return grant or None
+        package = path
+        while "." in package:
+            package = package.rpartition(".")[0]
+            if self.modules.get(package) is False:
+                return None
+            if package + ".**" in self.modules:
+                rest = path[len(package) + 1 :].split(".")
+                return None if any(part[:1] in ("_", "") for part in rest) else True
+            if package in self.modules:
+                return None
+        return None
+
+    def is_container(self, path):
+        below = path + "."
+        return any(name.startswith(below) and grant for name, grant in self.modules.items()) or any(
+            name.startswith(below) for name in self.imports
+        )
+
+    def hands_out(self, path, grant, name):
+        if name[:1] == "_":
+            return name in ("__name__", "__doc__", "__version__")
+        if self.modules.get(f"{path}.{name}") is False:
+            return False
+        if type(grant) is dict:
+            return name in grant["only"] if "only" in grant else name not in grant["without"]
+        return grant is True
+
+    def face(self, real, path):
+        """The face of a module that may be reached: its granted names and nothing else."""
+        face = self.faces.get(path)
+        if face is not None:
+            return face
+        grant = self.granted(path)
+        face = Module(real.__name__, real.__doc__)
+        self.faces[path] = face
+        self.handed[id(face)] = (real, path)
+        space = face.__dict__
+        # As the module itself would: what it does not have yet, it gets when it is asked for it.
+        is_late = "__getattr__" in real.__dict__ or path + ".**" in self.modules or path in self.imports
+        for name, value in list(real.__dict__.items()):
+            if not self.hands_out(path, grant, name) or id(value) in self.forbidden:
+                continue
+            if isinstance(value, Module):
+                value = None if is_late else self.module_face(value, path, name)
+                if value is None:
+                    continue
+            replaced = REPLACED.get((path, name))
+            space[name] = replaced(self, value) if replaced else value
+        if is_late:
+            space["__getattr__"] = lambda name: self.late(real, path, grant, space, name)
+        return face
+
+    def module_face(self, value, path, name):
+        """The face of a module that stands in another, under the name that is granted, if any is."""
+        for own in (value.__name__, f"{path}.{name}"):
+            if self.granted(own) is not None or self.is_container(own):
+                return self.face(value, own)
+        return None
+
+    def late(self, real, path, grant, space, name):
+        if name[:2] == "__":
+            raise AttributeError(f"module {path!r} has no attribute {name!r}")
+        self.handed_out(path, grant, name)
+        value = getattr(real, name)
+        if isinstance(value, Module):
+            value = self.module_face(value, path, name)
+            if value is None:
+                self.refuse_name(path, name)
+        elif id(value) in self.forbidden:
+            self.refuse_name(path, name)
+        space[name] = value
+        return value
+
+    def handed_out(self, path, grant, name):
+        below = f"{path}.{name}"
+        if not (
+            self.hands_out(path, grant, name)
+            or name[:1] != "_"
+            and (self.granted(below) is not None or self.is_container(below))
+        ):
+            self.refuse_name(path, name)
+
+    def wanted(self, real, face, path, name):
+        """Puts into a face what `from path import name` asks for."""
+        self.handed_out(path, self.granted(path), name)
+        below = f"{path}.{name}"
+        if not hasattr(real, name) and (self.granted(below) is not None or self.is_container(below)):
+            __import__(below)
+        if not hasattr(real, name):
+            raise ImportError(f"cannot import name {name!r} from {path!r}")
+        value = getattr(real, name)
+        if isinstance(value, Module):
+            value = self.module_face(value, path, name)
+            if value is None:
+                self.refuse_name(path, name)
+        elif id(value) in self.forbidden:
+            self.refuse_name(path, name)
+        face.__dict__[name] = value
+
+    def refuse_name(self, path, name):
+        raise GuardError(
+            "name-not-granted", f"{name!r} is not handed out of {path!r}", "use the module's other names"
+        )
+
+    def give(self, value):
+        """A value that was reached by a computed name: modules go out as their faces only."""
+        if not isinstance(value, Module) or id(value) in self.handed:
+            return value
+        path = value.__name__
+        if self.granted(path) is None and not self.is_container(path):
+            self.refuse_import(path)
+        return self.face(value, path)
+
+    def refuse_import(self, path):
+        raise GuardError(
+            "import-not-granted",
+            f"the module {path!r} is not granted by the profile {self.profile}",
+            "use what is granted, such as math, json, re, collections",
+        )
+
+
+def attrgetter(guard, real):
+    def attrgetter(*names):
+        for name in names:
+            for part in name.split(".") if type(name) is str else (name,):
+                guard.check_name(part)
+                if part in NAMES["texts"]:
+                    raise GuardError("format-traversal", f"{part!r} by a getter", "call the method")
+        return real(*names)
+
+    return attrgetter
+
+
+def methodcaller(guard, real):
+    def methodcaller(name, /, *args, **kwargs):
+        guard.check_name(name)
+        if name in NAMES["texts"]:
+            return lambda value: TEXTS[name](guard, value)(*args, **kwargs)
+        return real(name, *args, **kwargs)
+
+    return methodcaller
+
+
+REPLACED = {("operator", "attrgetter"): attrgetter, ("operator", "methodcaller"): methodcaller}
+
+
+def check_format(guard, text, depth=2):
+    """Refuses a format text whose fields reach attributes that are not granted."""
+    for _, field, spec, _ in _string.formatter_parser(text):
+        if field is None:
+            continue
+        for is_attribute, name in _string.formatter_field_name_split(field)[1]:
+            if is_attribute and (name[:1] == "_" and name not in guard.own or name in NAMES["interpreter"]):
+                raise GuardError(
+                    "format-traversal",
+                    f"the format text reaches {name!r}",
+                    "format the value itself: '{}'.format(x.name)",
+                )
+        if spec and depth:
+            check_format(guard, spec, depth - 1)
+
+
+def formatting(name):
+    """The gate for `.format` or `.format_map` of something."""
+    plain, wrapped = getattr(str, name), getattr(collections.UserString, name)
+
+    def gate(guard, value):
+        # A class that has a method of its own under this name reads no format text.
+        method = getattr(type(value), name, None)
+        if isinstance(value, str) and method is plain:
+            text = str.__str__(value)
+        elif isinstance(value, collections.UserString) and method is wrapped:
+            text = value.data
+        elif isinstance(value, type) and getattr(value, name, None) in (plain, wrapped):
+            # Unbound: the text comes first.
+            return lambda text, *args, **kwargs: gate(guard, text)(*args, **kwargs)
+        else:
+            return guard.give(getattr(value, name))
+
+        def checked(*args, **kwargs):
+            if type(text) is not str:
+                raise TypeError("a format text must be a str")
+            check_format(guard, text)
+            return plain(text, *args, **kwargs)
+
+        return checked
+
+    return gate
+
+
+def querying(name):
+    """The gate for `.query` or `.eval` of something: pandas reads the text as code."""
+
+    def gate(guard, value):
+        method = guard.give(getattr(value, name))
+        reads_frames = type(value).__module__.startswith("pandas.")
+
+        def checked(*args, **kwargs):
+            if reads_frames:
+                # It looks for variables in the frame that called it, which is one further away.
+                kwargs["level"] = kwargs.get("level", 0) + 1
+            for text in (*args, *kwargs.values()):
+                if isinstance(text, str):
+                    bare = "".join(str(text).split())
+                    if "__" in bare or "._" in bare:
+                        raise GuardError(
+                            "text-code",
+                            "the query reaches for more than columns and values",
+                            "compare columns with values, or filter with df[df['a'] > x]",
+                        )
+            return method(*args, **kwargs)
+
+        return checked
+
+    return gate
+
+
+TEXTS = {
+    "format": formatting("format"),
+    "format_map": formatting("format_map"),
+    "query": querying("query"),
+    "eval": querying("eval"),
+}
+MISSING = object()
+
+
+def gates(guard):
+    """The builtins that stand in for those that take names."""
+
+    def getattr_(value, name, default=MISSING, /):
+        guard.check_name(name, value)
+        if name in NAMES["texts"]:
+            if default is not MISSING and not hasattr(value, name):
+                return default
+            return TEXTS[name](guard, value)
+        if default is MISSING:
+            return guard.give(getattr(value, name))
+        return guard.give(getattr(value, name, default))
+
+    def hasattr_(value, name, /):
+        guard.check_name(name, value)
+        return hasattr(value, name)
+
+    def setattr_(value, name, new, /):
+        guard.check_name(name, value)
+        if id(value) in guard.handed:
+            guard.refuse_name(guard.handed[id(value)][1], name)
+        setattr(value, name, new)
+
+    def delattr_(value, name, /):
+        guard.check_name(name, value)
+        delattr(value, name)
+
+    def import_(name, space=None, local=None, fromlist=(), level=0):
+        if type(fromlist) is list:
+            # Not a statement, which has a tuple: a library in C imports what it needs.
+            return __import__(name, space, local, fromlist, level)
+        if type(name) is not str or level:
+            raise GuardError("relative-import", "a program is no package", "import by the whole name")
+        if guard.granted(name) is None and not guard.is_container(name):
+            guard.refuse_import(name)
+        real = __import__(name, None, None, ("__name__",))
+        face = guard.face(real, name)
+        for wanted in fromlist or ():
+            if wanted not in face.__dict__:
+                guard.wanted(real, face, name, wanted)
+        if fromlist:
+            return face
+        # `import a.b.c` binds `a`, and finds the others below it.
+        while "." in name:
+            name, _, last = name.rpartition(".")
+            above = guard.face(__import__(name, None, None, ("__name__",)), name)
+            above.__dict__[last] = face
+            face = above
+        return face
+
+    made = {
+        "getattr": getattr_,
+        "hasattr": hasattr_,
+        "setattr": setattr_,
+        "delattr": delattr_,
+        "__import__": import_,
+    }
+    for name, gate in made.items():
+        gate.__name__ = gate.__qualname__ = name
+    for name, gate in TEXTS.items():
+        made[f"__belljar_{name}__"] = lambda value, gate=gate: gate(guard, value)
+    return made
+
+
+def named_by_guard(error):
+    """The refusal behind an error that the interpreter raised itself, because a name is not there."""
+    guard = Guard.used
+    if guard is None:
+        return None
+    if type(error) is AttributeError and id(error.obj) in guard.handed:
+        real, path = guard.handed[id(error.obj)]
+        if hasattr(real, error.name):
+            return GuardError(
+                "name-not-granted",
+                f"{error.name!r} is not handed out of {path!r}",
+                "use the module's other names",
+            )
+    if type(error) is NameError and error.name not in guard.builtins and hasattr(builtins, error.name):
+        return GuardError(
+            "blocked-builtin", f"the builtin {error.name!r} is not granted", "write it out, or leave it out"
+        )
+    return None
+
+
+GUARDS = {profile: Guard(profile) for profile in TABLES["profiles"]}
+
+
+def guarded(frame):
+    """The guard of a job: its profile with what the job adds."""
+    guard = GUARDS[frame["profile"]]
+    guard.imports = tuple(frame.get("imports", ()))
+    guard.own = frozenset(frame.get("own", ()))
+    Guard.used = guard
+    return guard
