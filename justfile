@@ -49,7 +49,7 @@ fuzz:
     elif ! cargo +nightly --version >/dev/null 2>&1; then
         echo "fuzz: skipped, there is no nightly toolchain (rustup toolchain install nightly)"
     else
-        for target in frame policy profile; do
+        for target in frame policy profile guard; do
             cargo +nightly fuzz run "$target" -- -max_total_time=10 -verbosity=0
         done
     fi

@@ -1,6 +1,6 @@
 //! What attributes are judged by.
 
-use ruff_python_ast::{Expr, ExprAttribute, ExprContext, Identifier};
+use ruff_python_ast::{Expr, ExprAttribute, ExprContext, Identifier, Pattern};
 use ruff_text_size::{Ranged, TextRange};
 
 use crate::name::{is_dunder, shown};
@@ -55,9 +55,13 @@ fn dunder_instead(name: &str) -> &'static str {
             "pickles are not read here; use copy.deepcopy"
         }
         "__import__" | "__loader__" | "__spec__" => "use an import statement",
-        _ => "use the operator or builtin function that stands for it",
+        "__annotations__" | "__module__" => "write it down where you need it",
+        _ => "use the operator, builtin function or public attribute that stands for it",
     }
 }
+
+/// How deep modules lie in packages, at most.
+const MODULE_DEPTH: usize = 8;
 
 fn is_super(expr: &Expr) -> bool {
     matches!(expr, Expr::Call(call) if matches!(&*call.func, Expr::Name(name) if name.id == "super"))
@@ -66,6 +70,10 @@ fn is_super(expr: &Expr) -> bool {
 impl<'a> Walker<'a> {
     /// The module that an expression stands for, if it always does.
     pub fn module_of(&self, expr: &Expr) -> Option<String> {
+        self.module_within(expr, MODULE_DEPTH)
+    }
+
+    fn module_within(&self, expr: &Expr, depth: usize) -> Option<String> {
         match expr {
             Expr::Name(name) => {
                 let path = self.gathered.modules.get(name.id.as_str())?;
@@ -73,7 +81,8 @@ impl<'a> Walker<'a> {
                 known.then(|| path.clone())
             }
             Expr::Attribute(node) => {
-                let path = format!("{}.{}", self.module_of(&node.value)?, node.attr);
+                let above = self.module_within(&node.value, depth.checked_sub(1)?)?;
+                let path = format!("{above}.{}", node.attr);
                 let known = self.grants.module(&path).is_some() || self.grants.is_container(&path);
                 known.then_some(path)
             }
@@ -111,6 +120,12 @@ impl<'a> Walker<'a> {
     fn is_own_way(&self, node: &ExprAttribute) -> bool {
         let name = node.attr.as_str();
         let load = node.ctx == ExprContext::Load;
+        // As `type(self)`.
+        let own_class = name == "__class__"
+            && matches!(&*node.value, Expr::Name(of) if matches!(of.id.as_str(), "self" | "other" | "cls"));
+        if own_class && load {
+            return true;
+        }
         let base =
             is_super(&node.value) || (name == "__new__" && self.is_builtin(&node.value, "object"));
         load && base && TABLES.names.methods.contains(name)
@@ -145,12 +160,43 @@ impl<'a> Walker<'a> {
     /// An attribute in a class pattern.
     pub fn pattern_attribute(&mut self, class: &'a Expr, name: &'a Identifier) {
         self.see(Seen::Attribute, name.as_str());
-        let is_error = matches!(class, Expr::Name(class) if class.id.ends_with("Error")
-            || matches!(class.id.as_str(), "Exception" | "object"));
-        if is_error && name == "obj" {
+        let own =
+            matches!(class, Expr::Name(class) if self.gathered.classes.contains(class.id.as_str()));
+        if name == "obj" && !own {
             self.exception_object(name.range());
         }
+        if TABLES.names.texts.contains(name.as_str()) && !own {
+            let message = format!("{} is taken out where no gate can stand", shown(name));
+            let instead = "call the method of the object";
+            self.refuse(Rule::TextCode, name.range(), message, instead);
+        }
         self.attribute(None, name, name.range());
+    }
+
+    /// Patterns by position read what a class says of itself, so it must be known which class it is.
+    pub fn positional_patterns(&mut self, class: &'a Expr, patterns: &'a [Pattern]) {
+        let known = match class {
+            Expr::Name(name) => {
+                let name = name.id.as_str();
+                let imported = self.gathered.modules.contains_key(name);
+                imported || self.gathered.classes.contains(name) || !self.is_bound(name)
+            }
+            class => self.module_root(class),
+        };
+        if let Some(first) = patterns.first().filter(|_| !known) {
+            let message = "a pattern by position needs a class that is known here";
+            let instead = "name the attributes: case Point(x=0), or define the class with `class`";
+            self.refuse(Rule::DynamicType, first.range(), message, instead);
+        }
+    }
+
+    /// Whether an expression is an attribute of something imported.
+    fn module_root(&self, expr: &Expr) -> bool {
+        match expr {
+            Expr::Name(name) => self.gathered.modules.contains_key(name.id.as_str()),
+            Expr::Attribute(node) => self.module_root(&node.value),
+            _ => false,
+        }
     }
 
     fn exception_object(&mut self, range: TextRange) {
@@ -171,7 +217,9 @@ impl<'a> Walker<'a> {
             return;
         }
         let private = name.starts_with('_') && !is_dunder(name);
-        let known = self.gathered.own.contains(name) || TABLES.names.underscored.contains(name);
+        // What the program defines is its own, but for the classes of others.
+        let own = self.gathered.own.contains(name) && !of.is_some_and(|of| self.module_root(of));
+        let known = own || TABLES.names.underscored.contains(name);
         if private && !known {
             let message = format!("{} is private, and nothing here defines it", shown(name));
             let instead = "use the public attributes and methods of the object";

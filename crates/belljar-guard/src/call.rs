@@ -35,7 +35,13 @@ impl<'a> Walker<'a> {
             }
             Expr::Attribute(method) => self.method_call(method, arguments),
             func => {
-                self.named_getter(func, arguments);
+                if let Expr::Name(name) = func {
+                    self.named_getter(&name.id, arguments);
+                    let path = self.gathered.modules.get(name.id.as_str());
+                    if path.is_some_and(|path| path == "numpy.load") {
+                        self.loads_pickles(func.range(), arguments);
+                    }
+                }
                 self.expr(func);
                 self.arguments(arguments);
             }
@@ -61,7 +67,7 @@ impl<'a> Walker<'a> {
             {
                 self.expr(&call.func);
                 self.type_or(&args[0]);
-                self.type_or(&args[1]);
+                self.types_or(&args[1]);
                 return;
             }
             "getattr" | "setattr" | "delattr" | "hasattr" => {
@@ -69,19 +75,14 @@ impl<'a> Walker<'a> {
                     self.named_attribute(args.first(), &text, expr.range());
                 }
             }
-            _ => self.named_getter(&call.func, arguments),
+            _ => self.named_getter(name, arguments),
         }
         self.expr(&call.func);
         self.arguments(arguments);
     }
 
     /// `attrgetter("a.b")` and `methodcaller("a")`, under these names.
-    fn named_getter(&mut self, func: &Expr, arguments: &Arguments) {
-        let name = match func {
-            Expr::Name(name) => name.id.as_str(),
-            Expr::Attribute(node) => node.attr.as_str(),
-            _ => return,
-        };
+    fn named_getter(&mut self, name: &str, arguments: &Arguments) {
         if name != "attrgetter" && name != "methodcaller" {
             return;
         }
@@ -96,7 +97,9 @@ impl<'a> Walker<'a> {
         let name = method.attr.as_str();
         let first = arguments.args.first();
         self.read_texts(method, arguments);
-        self.loads_pickles(method, arguments);
+        if name == "load" && self.module_of(&method.value).is_some_and(|module| module == "numpy") {
+            self.loads_pickles(method.attr.range(), arguments);
+        }
         let text = match name {
             "format" | "format_map" => folded(&method.value),
             // Read above.
@@ -137,7 +140,7 @@ impl<'a> Walker<'a> {
                 self.expr(&method.value);
             }
             _ => {
-                self.named_getter(&Expr::Attribute(method.clone()), arguments);
+                self.named_getter(name, arguments);
                 self.attribute_expr(method);
             }
         }
@@ -161,6 +164,17 @@ impl<'a> Walker<'a> {
     fn read_texts(&mut self, method: &ExprAttribute, arguments: &Arguments) {
         let name = method.attr.as_str();
         let values = arguments.args.iter().chain(arguments.keywords.iter().map(|one| &one.value));
+        let reads_frames = matches!(name, "query" | "eval");
+        for keyword in arguments.keywords.iter().filter(|_| reads_frames) {
+            // Where it looks for variables is its caller's, and no other's.
+            if keyword.arg.as_ref().is_none_or(|name| name == "level")
+                && self.module_of(&method.value).is_none()
+            {
+                let message = "the query looks for variables elsewhere than where it is called";
+                let instead = "write the variables into the query with @, without `level` and `**`";
+                self.refuse(Rule::TextCode, keyword.range(), message, instead);
+            }
+        }
         let texts: Vec<_> =
             values.filter_map(|value| Some((folded(value)?, value.range()))).collect();
         let mut keywords = arguments.keywords.iter();
@@ -185,15 +199,14 @@ impl<'a> Walker<'a> {
     }
 
     /// `numpy.load` with its third argument, or with arguments that do not stand there.
-    fn loads_pickles(&mut self, method: &ExprAttribute, arguments: &Arguments) {
+    fn loads_pickles(&mut self, range: TextRange, arguments: &Arguments) {
         let hidden = arguments.args.len() > 2
             || arguments.args.iter().any(Expr::is_starred_expr)
             || arguments.keywords.iter().any(|keyword| keyword.arg.is_none());
-        let numpy = self.module_of(&method.value).is_some_and(|module| module == "numpy");
-        if numpy && hidden && method.attr.as_str() == "load" {
+        if hidden {
             let message = "what is read may be a pickle, and reading one runs the code in it";
             let instead = "write numpy.load(file) with the file alone";
-            self.refuse(Rule::Unpickling, method.attr.range(), message, instead);
+            self.refuse(Rule::Unpickling, range, message, instead);
         }
     }
 
@@ -210,8 +223,8 @@ impl<'a> Walker<'a> {
 
     pub fn query_text(&mut self, text: &str, range: TextRange) {
         if query_reaches_out(text) {
-            let message = "the query reaches for more than columns and values";
-            let instead = "compare columns with values, or filter with df[df[\"a\"] > x]";
+            let message = "the text is read as code, and reaches past values";
+            let instead = "use names and public attributes in it, or write the code out";
             self.refuse(Rule::TextCode, range, message, instead);
         }
     }

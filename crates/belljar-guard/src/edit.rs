@@ -23,7 +23,10 @@ pub(crate) fn apply(source: &str, gates: Vec<Gate>) -> Option<String> {
     // What is to stand at a place, in place of how many bytes.
     let mut edits: Vec<(usize, usize, String)> = vec![];
     for gate in gates {
-        edits.push((gate.start.into(), 0, format!("__belljar_{}__(", gate.name)));
+        // `return(x).format`: a word before it must not grow.
+        let word = |c: char| c.is_alphanumeric() || c == '_';
+        let space = if source[..gate.start.into()].ends_with(word) { " " } else { "" };
+        edits.push((gate.start.into(), 0, format!("{space}__belljar_{}__(", gate.name)));
         edits.push((gate.dot.into(), 1, ")".into()));
         edits.push((gate.attribute.start().into(), gate.attribute.len().into(), String::new()));
     }

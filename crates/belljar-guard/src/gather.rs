@@ -17,6 +17,8 @@ pub(crate) struct Gathered<'a> {
     pub module: HashSet<&'a str>,
     /// Names that stand for one module wherever they are used.
     pub modules: BTreeMap<&'a str, String>,
+    /// Names that stand for a class of the program's own, or a named tuple, wherever they are used.
+    pub classes: HashSet<&'a str>,
     /// Underscore names that it defines for its own objects.
     pub own: BTreeSet<String>,
 }
@@ -24,6 +26,7 @@ pub(crate) struct Gathered<'a> {
 /// What is bound to a name by imports: one module, or not always the same.
 enum Bound {
     Module(String),
+    Class,
     Other,
 }
 
@@ -49,6 +52,10 @@ pub(crate) fn gather(body: &[Stmt]) -> Gathered<'_> {
         .into_iter()
         .filter_map(|(name, bound)| match bound {
             Bound::Module(path) => Some((name, path)),
+            Bound::Class => {
+                gathered.classes.insert(name);
+                None
+            }
             Bound::Other => None,
         })
         .collect();
@@ -102,6 +109,12 @@ impl<'a> Gatherer<'a> {
         }
     }
 
+    fn bind_class(&mut self, name: &'a str) {
+        self.note(name);
+        let known = self.bound.get(name).is_none_or(|bound| matches!(bound, Bound::Class));
+        self.bound.insert(name, if known { Bound::Class } else { Bound::Other });
+    }
+
     /// Visits what belongs to a function with names of its own.
     fn within(&mut self, start: TextSize, visit: impl FnOnce(&mut Self)) {
         let in_class = std::mem::replace(&mut self.in_class, false);
@@ -112,6 +125,17 @@ impl<'a> Gatherer<'a> {
             self.gathered.functions.insert(start, scope);
         }
     }
+}
+
+/// `namedtuple(...)`, under that name.
+fn is_named_tuple(expr: &Expr) -> bool {
+    let Expr::Call(call) = expr else { return false };
+    let name = match &*call.func {
+        Expr::Name(name) => name.id.as_str(),
+        Expr::Attribute(node) => node.attr.as_str(),
+        _ => return false,
+    };
+    matches!(name, "namedtuple" | "NamedTuple")
 }
 
 /// A name, or attributes of one.
@@ -143,7 +167,7 @@ impl<'a> Visitor<'a> for Gatherer<'a> {
                 });
             }
             Stmt::ClassDef(class) => {
-                self.bind(class.name.as_str());
+                self.bind_class(class.name.as_str());
                 for decorator in &class.decorator_list {
                     self.visit_decorator(decorator);
                 }
@@ -153,9 +177,10 @@ impl<'a> Visitor<'a> for Gatherer<'a> {
                 if let Some(arguments) = &class.arguments {
                     self.visit_arguments(arguments);
                 }
-                let in_class = std::mem::replace(&mut self.in_class, true);
-                self.visit_body(&class.body);
-                self.in_class = in_class;
+                self.within(class.start(), |inner| {
+                    inner.in_class = true;
+                    inner.visit_body(&class.body);
+                });
             }
             Stmt::Import(import) => {
                 for alias in &import.names {
@@ -183,6 +208,15 @@ impl<'a> Visitor<'a> for Gatherer<'a> {
                     }
                 }
                 visitor::walk_stmt(self, stmt);
+            }
+            Stmt::Assign(assign) if is_named_tuple(&assign.value) => {
+                for target in &assign.targets {
+                    match target {
+                        Expr::Name(name) => self.bind_class(name.id.as_str()),
+                        other => self.visit_expr(other),
+                    }
+                }
+                self.visit_expr(&assign.value);
             }
             _ => visitor::walk_stmt(self, stmt),
         }

@@ -83,7 +83,7 @@ impl<'a> Walker<'a> {
             ("dataclasses", "make_dataclass") => "write a class statement",
             _ if TABLES.names.stdlib.contains(name) => "import the module by its own name",
             _ if name.starts_with('_') => "use the module's public names",
-            _ => "use another name of the module, or import what you need by its own name",
+            _ => "use another name of the module",
         };
         instead.to_owned()
     }

@@ -31,6 +31,8 @@ mod source;
 mod text;
 mod walk;
 
+use std::borrow::Cow;
+
 use belljar_protocol::LanguagePolicy;
 use ruff_python_ast::{ModModule, PythonVersion};
 use ruff_python_parser::{Mode, ParseOptions, Parsed, parse_unchecked};
@@ -45,6 +47,7 @@ use report::Found;
 /// Reads a program and reports everything in it that the policy does not grant.
 pub fn check(source: &str, policy: &LanguagePolicy) -> Report {
     let Some(grants) = Grants::of(policy) else { return Report::default() };
+    let source = &*with_plain_newlines(source);
     match parsed(source, grants.profile.source_bytes) {
         Err(found) => Report::refusing(source, found),
         Ok(parsed) => {
@@ -63,13 +66,22 @@ pub fn check(source: &str, policy: &LanguagePolicy) -> Report {
 pub fn facts(source: &str) -> Option<Vec<Fact>> {
     let policy = LanguagePolicy::of(belljar_protocol::LanguageProfile::Agent);
     let grants = Grants::of(&policy)?;
-    let parsed = parsed(source, usize::MAX).ok()?;
-    Some(walk::walk(&parsed, &grants).facts)
+    let parsed = parsed(&with_plain_newlines(source), usize::MAX).ok()?;
+    Some(walk::walk_noting(&parsed, &grants, Some(vec![])).1)
 }
 
 /// What the runtime half goes by, for every profile.
 pub fn tables_for_jars() -> serde_json::Value {
     profile::for_jars()
+}
+
+/// The text as CPython reads it: each kind of line end is a newline, in texts too.
+fn with_plain_newlines(source: &str) -> Cow<'_, str> {
+    if source.contains('\r') {
+        source.replace("\r\n", "\n").replace('\r', "\n").into()
+    } else {
+        source.into()
+    }
 }
 
 fn parsed(source: &str, most: usize) -> Result<Parsed<ModModule>, Vec<Found>> {

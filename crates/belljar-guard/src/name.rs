@@ -73,8 +73,8 @@ fn builtin_instead(name: &str) -> &'static str {
 
 impl<'a> Walker<'a> {
     /// Whether the program binds this name where it is read.
-    fn is_bound(&self, name: &str) -> bool {
-        self.gathered.module.contains(name) || self.scopes.iter().any(|scope| scope.contains(name))
+    pub fn is_bound(&self, name: &str) -> bool {
+        self.gathered.module.contains(name) || self.bound.get(name).is_some_and(|count| *count > 0)
     }
 
     /// Whether this is the builtin of that name.
@@ -144,13 +144,20 @@ impl<'a> Walker<'a> {
         }
     }
 
+    /// The classes that an object is compared with, or a handler catches: one or several.
+    pub fn types_or(&mut self, expr: &'a Expr) {
+        match expr {
+            Expr::Tuple(node) => node.elts.iter().for_each(|element| self.types_or(element)),
+            _ => self.type_or(expr),
+        }
+    }
+
     /// An expression in a place where the classes `type` and `BaseException` do no harm.
     pub fn type_or(&mut self, expr: &'a Expr) {
         match expr {
             Expr::Name(node) if matches!(node.id.as_str(), "type" | "BaseException") => {
                 self.see(Seen::Name, node.id.as_str());
             }
-            Expr::Tuple(node) => node.elts.iter().for_each(|element| self.type_or(element)),
             _ => self.expr(expr),
         }
     }
@@ -163,7 +170,16 @@ impl<'a> Walker<'a> {
             }
             Expr::Subscript(node) => {
                 self.type_or(&node.value);
-                self.annotation(&node.slice);
+                let name = match &*node.value {
+                    Expr::Name(name) => name.id.as_str(),
+                    Expr::Attribute(node) => node.attr.as_str(),
+                    _ => "",
+                };
+                match name {
+                    // Texts in there are values.
+                    "Literal" | "Annotated" => self.expr(&node.slice),
+                    _ => self.annotation(&node.slice),
+                }
             }
             Expr::Tuple(node) => node.elts.iter().for_each(|element| self.annotation(element)),
             Expr::StringLiteral(text) => {

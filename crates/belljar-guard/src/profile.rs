@@ -70,6 +70,18 @@ pub(crate) struct Profile {
     pub builtins: Names,
     methods: Methods,
     modules: BTreeMap<String, Grant>,
+    /// Every module that a granted one lies in.
+    #[serde(skip)]
+    containers: Names,
+}
+
+impl Profile {
+    fn with_containers(mut self) -> Profile {
+        let granted = self.modules.iter().filter(|(_, grant)| **grant != Grant::All(false));
+        self.containers =
+            granted.flat_map(|(name, _)| ancestors(name)).map(str::to_owned).collect();
+        self
+    }
 }
 
 /// Everything in `profiles/language`.
@@ -82,9 +94,13 @@ pub(crate) struct Tables {
 /// The tables that this program carries. That they can be read is a test of this crate.
 pub(crate) static TABLES: LazyLock<Tables> = LazyLock::new(|| Tables {
     names: read("names", include_str!("../../../profiles/language/names.toml")),
-    agent: read("agent", include_str!("../../../profiles/language/agent.toml")),
-    hook: read("hook", include_str!("../../../profiles/language/hook.toml")),
+    agent: profile("agent", include_str!("../../../profiles/language/agent.toml")),
+    hook: profile("hook", include_str!("../../../profiles/language/hook.toml")),
 });
+
+fn profile(name: &str, text: &str) -> Profile {
+    read::<Profile>(name, text).with_containers()
+}
 
 fn read<T: serde::de::DeserializeOwned>(name: &str, text: &str) -> T {
     match toml::from_str(text) {
@@ -154,10 +170,8 @@ impl<'a> Grants<'a> {
 
     /// Whether granted modules lie below this one, which then is there to reach them.
     pub fn is_container(&self, path: &str) -> bool {
-        let below =
-            |granted: &String| granted.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'));
-        self.profile.modules.iter().any(|(name, grant)| below(name) && *grant != Grant::All(false))
-            || self.imports.iter().any(below)
+        self.profile.containers.contains(path)
+            || self.imports.iter().any(|granted| ancestors(granted).any(|above| above == path))
     }
 
     /// Whether a module hands out this name, be it a module itself.
@@ -270,7 +284,7 @@ mod tests {
             "numpy.",
             "builtins",
             "_socket",
-            "json.decoder",
+            "json.scanner",
         ] {
             assert!(agent.module(refused).is_none(), "{refused}");
         }

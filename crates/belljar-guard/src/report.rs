@@ -80,20 +80,16 @@ impl Report {
     }
 }
 
-/// Where each line starts, as CPython counts lines.
+/// Where each line starts.
 fn line_starts(source: &str) -> Vec<usize> {
-    let bytes = source.as_bytes();
-    let ends = (0..bytes.len()).filter(|at| {
-        bytes[*at] == b'\n' || (bytes[*at] == b'\r' && bytes.get(at + 1) != Some(&b'\n'))
-    });
-    [0].into_iter().chain(ends.map(|at| at + 1)).collect()
+    [0].into_iter().chain(source.match_indices('\n').map(|(at, _)| at + 1)).collect()
 }
 
 fn placed(source: &str, lines: &[usize], found: Found) -> Violation {
     let (start, end) = (usize::from(found.range.start()), usize::from(found.range.end()));
     let line = lines.partition_point(|first| *first <= start) - 1;
     let first = lines[line];
-    let text = source[first..].split(['\n', '\r']).next().unwrap_or_default();
+    let text = source[first..].split('\n').next().unwrap_or_default();
     let column = |at: usize| {
         let within = at.saturating_sub(first).min(text.len());
         text.char_indices().take_while(|(index, _)| *index < within).count() as u32 + 1

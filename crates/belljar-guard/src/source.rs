@@ -31,7 +31,9 @@ pub(crate) fn look(source: &str, most: usize) -> Vec<Found> {
         found.push(Found {
             rule: Rule::NestingDepth,
             range: deep_line(source),
-            message: format!("nests deeper than {DEPTH} operations or {INDENTS} blocks"),
+            message: format!(
+                "nests deeper than {DEPTH} operations or {INDENTS} blocks, or its brackets do not match"
+            ),
             instead: "use names for parts of it, or a loop over a list".into(),
         });
     }
@@ -68,7 +70,7 @@ fn odd_characters(source: &str) -> Vec<Found> {
 /// A line that claims an encoding, as CPython looks for it in the first two lines.
 fn coding_cookie(source: &str) -> Option<Found> {
     let mut start = 0;
-    for line in source.split_inclusive(['\n', '\r']).take(2) {
+    for line in source.split_inclusive('\n').take(2) {
         let text = line.trim_start_matches([' ', '\t', '\x0c']);
         if !text.starts_with('#') && !text.trim_end().is_empty() {
             return None;
@@ -100,22 +102,30 @@ fn coding_cookie(source: &str) -> Option<Found> {
 /// Whether the tree of this source might nest too deeply.
 ///
 /// Counts, for every open bracket, what may add a level since the last comma: each operator, dot,
-/// keyword and bracket. The sum is never less than the depth of the tree.
+/// keyword and bracket. For a program that parses, the sum is never less than the depth of its tree.
+/// What does not parse is another matter: a parser that goes on after an error nests where no
+/// program can. So a text with a fault in its brackets, or in a lambda, counts as deep, unless all of
+/// it together has no more than what is allowed.
 fn is_too_deep(source: &str) -> bool {
     let mut lexer = lexer::lex(source, Mode::Module);
     let mut open = vec![Level::default()];
-    let (mut depth, mut indents) = (0, 0usize);
+    let (mut depth, mut indents, mut total) = (0, 0usize, 0usize);
+    let (mut deep, mut faulty) = (false, false);
     loop {
-        match lexer.next_token() {
-            TokenKind::EndOfFile => return false,
+        let kind = lexer.next_token();
+        match kind {
+            TokenKind::EndOfFile => break,
             TokenKind::Newline | TokenKind::Semi => {
-                open = vec![Level::default()];
+                let unfinished = open.len() > 1 || open.iter().any(|level| level.lambdas > 0);
+                faulty |= unfinished;
+                open.truncate(1);
+                open[0] = Level::default();
                 depth = 0;
             }
             TokenKind::Indent => indents += 1,
             TokenKind::Dedent => indents = indents.saturating_sub(1),
             TokenKind::Comma => {
-                if let Some(level) = open.last_mut().filter(|level| level.lambdas == 0) {
+                if let Some(level) = open.last_mut().filter(|level| level.commas_separate()) {
                     depth -= level.count;
                     level.count = 0;
                 }
@@ -130,47 +140,67 @@ fn is_too_deep(source: &str) -> bool {
             | TokenKind::Rbrace
             | TokenKind::FStringEnd
             | TokenKind::TStringEnd => {
-                if let Some(level) = open.pop() {
-                    depth -= level.count;
-                }
+                let level = open.pop().unwrap_or_default();
+                faulty |= level.closes_with != Some(kind) || level.lambdas > 0;
+                depth -= level.count;
                 if open.is_empty() {
                     open.push(Level::default());
                 }
             }
-            kind => {
-                let adds = adds_a_level(kind);
-                let Some(level) = open.last_mut().filter(|_| adds) else { continue };
-                level.count += 1;
-                level.lambdas += usize::from(kind == TokenKind::Lambda);
+            TokenKind::Unknown => {
+                faulty = true;
+                total += 1;
+            }
+            kind if adds_a_level(kind) => {
+                if let Some(level) = open.last_mut() {
+                    level.count += 1;
+                    level.lambdas += usize::from(kind == TokenKind::Lambda);
+                    level.yields |= kind == TokenKind::Yield;
+                }
                 depth += 1;
-                if opens(kind) {
-                    open.push(Level::default());
+                total += 1;
+                if let Some(closes_with) = closed_by(kind) {
+                    open.push(Level { closes_with: Some(closes_with), ..Level::default() });
                 }
             }
+            _ => {}
         }
-        if depth > DEPTH || indents > INDENTS {
+        deep |= depth > DEPTH || indents > INDENTS;
+        if deep || (faulty && total > DEPTH) {
             return true;
         }
     }
+    let unfinished = open.len() > 1 || open.iter().any(|level| level.lambdas > 0);
+    (faulty || unfinished) && total > DEPTH
 }
 
 /// What is counted within one bracket.
 #[derive(Default)]
 struct Level {
     count: usize,
+    /// What closes it; nothing closes the first.
+    closes_with: Option<TokenKind>,
     /// Lambdas whose parameters are not over: their commas separate nothing.
     lambdas: usize,
+    /// There was a `yield`, which takes what stands behind a comma too.
+    yields: bool,
 }
 
-fn opens(kind: TokenKind) -> bool {
-    matches!(
-        kind,
-        TokenKind::Lpar
-            | TokenKind::Lsqb
-            | TokenKind::Lbrace
-            | TokenKind::FStringStart
-            | TokenKind::TStringStart
-    )
+impl Level {
+    fn commas_separate(&self) -> bool {
+        self.lambdas == 0 && !self.yields
+    }
+}
+
+fn closed_by(kind: TokenKind) -> Option<TokenKind> {
+    match kind {
+        TokenKind::Lpar => Some(TokenKind::Rpar),
+        TokenKind::Lsqb => Some(TokenKind::Rsqb),
+        TokenKind::Lbrace => Some(TokenKind::Rbrace),
+        TokenKind::FStringStart => Some(TokenKind::FStringEnd),
+        TokenKind::TStringStart => Some(TokenKind::TStringEnd),
+        _ => None,
+    }
 }
 
 /// Everything but names, literals and what is not part of an expression.
@@ -227,6 +257,13 @@ mod tests {
             "[lambda: ".repeat(1_500) + "0",
             "{0:".repeat(2_000) + "1" + &"}".repeat(2_000),
             "f'{".repeat(1_200) + "1",
+            "yield 1,".repeat(70_000),
+            "yield from,".repeat(50_000),
+            "[;".repeat(50_000),
+            "lambda;".repeat(50_000),
+            "lambda:lambda;".repeat(50_000),
+            "[),".repeat(50_000),
+            "} [ await } ".repeat(50_000),
         ] {
             let source = format!("a = 1\nb = '''\n'''\n{deep}\nc = 2\n");
             let found = look(&source, 1 << 20);

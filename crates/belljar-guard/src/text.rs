@@ -1,9 +1,22 @@
 //! Texts that are read as more than text: format texts and queries.
 
+use crate::name::is_dunder;
+use crate::profile::TABLES;
+
 /// The attributes that the fields of a format text reach, those of nested fields among them.
 /// Reads as CPython does, up to the first fault: there a use of the text fails by itself.
 pub(crate) fn format_attributes(text: &str) -> Vec<&str> {
     let mut attributes = vec![];
+    fields(text, FORMAT_DEPTH, &mut attributes);
+    attributes
+}
+
+/// How deep fields may stand in the specs of fields: CPython's own limit.
+const FORMAT_DEPTH: usize = 2;
+
+fn fields<'a>(text: &'a str, depth: usize, attributes: &mut Vec<&'a str>) {
+    // Deeper ones are an error of their own.
+    let Some(depth) = depth.checked_sub(1) else { return };
     let mut rest = text;
     while let Some(at) = rest.find(['{', '}']) {
         let (brace, after) = (&rest[at..=at], &rest[at + 1..]);
@@ -11,16 +24,15 @@ pub(crate) fn format_attributes(text: &str) -> Vec<&str> {
             rest = doubled;
             continue;
         }
-        let Some(after) = (brace == "{").then(|| field(after, &mut attributes)).flatten() else {
+        let Some(after) = (brace == "{").then(|| field(after, depth, attributes)).flatten() else {
             break;
         };
         rest = after;
     }
-    attributes
 }
 
 /// One field after its brace: `name.attribute[key]!r:spec}`. Returns what follows it.
-fn field<'a>(text: &'a str, attributes: &mut Vec<&'a str>) -> Option<&'a str> {
+fn field<'a>(text: &'a str, depth: usize, attributes: &mut Vec<&'a str>) -> Option<&'a str> {
     let mut rest = text;
     loop {
         let at = rest.find(['.', '[', '{', '}', ':', '!'])?;
@@ -41,34 +53,50 @@ fn field<'a>(text: &'a str, attributes: &mut Vec<&'a str>) -> Option<&'a str> {
                 if let Some(after) = rest.strip_prefix('}') {
                     return Some(after);
                 }
-                return spec(rest.strip_prefix(':')?, attributes);
+                return spec(rest.strip_prefix(':')?, depth, attributes);
             }
-            b':' => return spec(after, attributes),
+            b':' => return spec(after, depth, attributes),
             _ => return None,
         }
     }
 }
 
 /// What stands behind the colon of a field, to the brace that closes it.
-fn spec<'a>(text: &'a str, attributes: &mut Vec<&'a str>) -> Option<&'a str> {
-    let mut depth = 1;
+fn spec<'a>(text: &'a str, depth: usize, attributes: &mut Vec<&'a str>) -> Option<&'a str> {
+    let mut open = 1;
     let end = text.char_indices().find_map(|(at, c)| {
         match c {
-            '{' => depth += 1,
-            '}' => depth -= 1,
+            '{' => open += 1,
+            '}' => open -= 1,
             _ => {}
         }
-        (depth == 0).then_some(at)
+        (open == 0).then_some(at)
     })?;
-    attributes.extend(format_attributes(&text[..end]));
+    fields(&text[..end], depth, attributes);
     Some(&text[end + 1..])
 }
 
-/// Whether a query reaches for something that is not a column: an underscore after a dot, or two
-/// of them.
+/// Whether a text that is read as code reaches past values: a name of the interpreter's own, or an
+/// attribute that is private or leads into the interpreter.
 pub(crate) fn query_reaches_out(text: &str) -> bool {
-    let bare: String = text.chars().filter(|c| !c.is_whitespace()).collect();
-    bare.contains("__") || bare.contains("._")
+    let mut rest = text;
+    let mut attribute = false;
+    while let Some(c) = rest.chars().next() {
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        if !is_word(c) {
+            attribute = c == '.' || (attribute && c.is_whitespace());
+            rest = &rest[c.len_utf8()..];
+            continue;
+        }
+        let word = &rest[..rest.find(|c| !is_word(c)).unwrap_or(rest.len())];
+        let private = word.starts_with('_') || TABLES.names.interpreter.contains(word);
+        if is_dunder(word) || (attribute && private) {
+            return true;
+        }
+        attribute = false;
+        rest = &rest[word.len()..];
+    }
+    false
 }
 
 #[cfg(test)]
@@ -85,7 +113,7 @@ mod tests {
             ("{0[}].__class__}", &["__class__"]),
             ("{0!r:{1.x}}{2.y}", &["x", "y"]),
             ("{0!r.x}{2.y}", &[]),
-            ("{:{:{0.deep}}}", &["deep"]),
+            ("{:{0.deep}}", &["deep"]),
             ("}} {0.one} {{{0.two}}}", &["one", "two"]),
             ("{0.a", &["a"]),
             ("{", &[]),
@@ -97,8 +125,15 @@ mod tests {
 
     #[test]
     fn queries_may_name_columns() {
-        assert!(!query_reaches_out("age > 3 and city_name == 'x_y' and s.str.len() > @n"));
-        for out in ["@x.__class__", "@x . _mgr", "a._b > 1", "@pd.io._x", "__import__('os')"] {
+        assert!(!query_reaches_out("age > 3 and city__name == 'x_y' and s.str.len() > @n"));
+        for out in [
+            "@x.__class__",
+            "@x . _mgr",
+            "a._b > 1",
+            "@pd.io._x",
+            "__import__('os')",
+            "@f . f_back",
+        ] {
             assert!(query_reaches_out(out), "{out}");
         }
     }

@@ -1,6 +1,6 @@
 //! One walk over the tree. Every kind of node is named here: what is not known is refused.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use ruff_python_ast::token::Tokens;
 use ruff_python_ast::{
@@ -9,7 +9,7 @@ use ruff_python_ast::{
     Pattern, Stmt, StmtClassDef, StmtFunctionDef, TypeParam, TypeParams,
 };
 use ruff_python_parser::Parsed;
-use ruff_text_size::{Ranged, TextRange};
+use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use crate::edit::Gate;
 use crate::gather::{Gathered, gather};
@@ -50,7 +50,6 @@ pub(crate) enum Place {
 /// What came of a walk.
 pub(crate) struct Walked {
     pub found: Vec<Found>,
-    pub facts: Vec<Fact>,
     pub gates: Vec<Gate>,
     pub own: BTreeSet<String>,
 }
@@ -60,31 +59,42 @@ pub(crate) struct Walker<'a> {
     pub gathered: &'a Gathered<'a>,
     pub tokens: &'a Tokens,
     pub place: Place,
-    /// The functions around, outermost first, by the names they bind.
-    pub scopes: Vec<&'a std::collections::HashSet<&'a str>>,
+    /// The names that functions and classes around bind, with how many of them do.
+    pub bound: HashMap<&'a str, usize>,
     /// Names that hold an exception here.
     pub errors: Vec<&'a str>,
     pub found: Vec<Found>,
     pub gates: Vec<Gate>,
-    facts: Vec<Fact>,
+    /// What was seen, if anybody wants to know.
+    facts: Option<Vec<Fact>>,
 }
 
+/// Walks over a program and judges it.
 pub(crate) fn walk(parsed: &Parsed<ModModule>, grants: &Grants<'_>) -> Walked {
+    walk_noting(parsed, grants, None).0
+}
+
+/// The same, with what was seen.
+pub(crate) fn walk_noting(
+    parsed: &Parsed<ModModule>,
+    grants: &Grants<'_>,
+    facts: Option<Vec<Fact>>,
+) -> (Walked, Vec<Fact>) {
     let gathered = gather(parsed.suite());
     let mut walker = Walker {
         grants,
         gathered: &gathered,
         tokens: parsed.tokens(),
         place: Place::Module,
-        scopes: vec![],
+        bound: HashMap::new(),
         errors: vec![],
         found: vec![],
         gates: vec![],
-        facts: vec![],
+        facts,
     };
     walker.body(parsed.suite());
     let Walker { found, gates, facts, .. } = walker;
-    Walked { found, facts, gates, own: gathered.own }
+    (Walked { found, gates, own: gathered.own }, facts.unwrap_or_default())
 }
 
 /// The texts of a literal text, or of a literal collection of texts.
@@ -120,7 +130,9 @@ impl<'a> Walker<'a> {
     }
 
     pub fn see(&mut self, seen: Seen, text: &str) {
-        self.facts.push((seen, text.to_owned()));
+        if let Some(facts) = &mut self.facts {
+            facts.push((seen, text.to_owned()));
+        }
     }
 
     fn unknown(&mut self, range: TextRange, what: &str) {
@@ -281,7 +293,7 @@ impl<'a> Walker<'a> {
         } else {
             self.bound_name(function.name.as_str(), function.name.range());
         }
-        self.within(function.start(), |inner| {
+        self.within(function.start(), Place::Function, |inner| {
             inner.type_params(function.type_params.as_deref());
             inner.parameters(&function.parameters);
             if let Some(returns) = &function.returns {
@@ -292,13 +304,16 @@ impl<'a> Walker<'a> {
     }
 
     /// Walks what belongs to a function.
-    fn within(&mut self, start: ruff_text_size::TextSize, walk: impl FnOnce(&mut Self)) {
-        let place = std::mem::replace(&mut self.place, Place::Function);
-        let scope = self.gathered.functions.get(&start);
-        self.scopes.extend(scope);
+    fn within(&mut self, start: TextSize, place: Place, walk: impl FnOnce(&mut Self)) {
+        let place = std::mem::replace(&mut self.place, place);
+        let gathered = self.gathered;
+        let names = || gathered.functions.get(&start).into_iter().flatten();
+        names().for_each(|name| *self.bound.entry(name).or_default() += 1);
         walk(self);
-        if scope.is_some() {
-            self.scopes.pop();
+        for name in names() {
+            if let Some(count) = self.bound.get_mut(name) {
+                *count -= 1;
+            }
         }
         self.place = place;
     }
@@ -310,9 +325,7 @@ impl<'a> Walker<'a> {
         if let Some(arguments) = &class.arguments {
             self.class_arguments(arguments);
         }
-        let place = std::mem::replace(&mut self.place, Place::Class);
-        self.body(&class.body);
-        self.place = place;
+        self.within(class.start(), Place::Class, |inner| inner.body(&class.body));
     }
 
     fn decorators(&mut self, decorators: &'a [Decorator]) {
@@ -349,7 +362,7 @@ impl<'a> Walker<'a> {
         let ExceptHandler::ExceptHandler(handler) = handler;
         self.broad_except(handler);
         if let Some(types) = &handler.type_ {
-            self.type_or(types);
+            self.types_or(types);
         }
         self.bind_some(handler.name.as_ref());
         let errors = self.errors.len();
@@ -360,16 +373,17 @@ impl<'a> Walker<'a> {
 
     fn pattern(&mut self, pattern: &'a Pattern) {
         match pattern {
-            Pattern::MatchValue(node) => self.expr(&node.value),
+            Pattern::MatchValue(node) => self.pattern_value(&node.value),
             Pattern::MatchSingleton(_) => {}
             Pattern::MatchSequence(node) => self.patterns(&node.patterns),
             Pattern::MatchMapping(node) => {
-                self.exprs(&node.keys);
+                node.keys.iter().for_each(|key| self.pattern_value(key));
                 self.patterns(&node.patterns);
                 self.bind_some(node.rest.as_ref());
             }
             Pattern::MatchClass(node) => {
-                self.expr(&node.cls);
+                self.pattern_value(&node.cls);
+                self.positional_patterns(&node.cls, &node.arguments.patterns);
                 self.patterns(&node.arguments.patterns);
                 for keyword in &node.arguments.keywords {
                     self.pattern_attribute(&node.cls, &keyword.attr);
@@ -385,6 +399,13 @@ impl<'a> Walker<'a> {
             }
             Pattern::MatchOr(node) => self.patterns(&node.patterns),
         }
+    }
+
+    /// A value in a pattern: it is compared, and cannot be called.
+    fn pattern_value(&mut self, expr: &'a Expr) {
+        let gates = self.gates.len();
+        self.expr(expr);
+        self.gates.truncate(gates);
     }
 
     fn patterns(&mut self, patterns: &'a [Pattern]) {
@@ -417,7 +438,7 @@ impl<'a> Walker<'a> {
                 self.expr(&node.right);
             }
             Expr::UnaryOp(node) => self.expr(&node.operand),
-            Expr::Lambda(node) => self.within(node.start(), |inner| {
+            Expr::Lambda(node) => self.within(node.start(), Place::Function, |inner| {
                 if let Some(parameters) = &node.parameters {
                     inner.parameters(parameters);
                 }
@@ -519,7 +540,14 @@ impl<'a> Walker<'a> {
             match element {
                 InterpolatedStringElement::Literal(_) => {}
                 InterpolatedStringElement::Interpolation(element) => {
+                    let gates = self.gates.len();
                     self.expr(&element.expression);
+                    if element.debug_text.is_some() && self.gates.len() > gates {
+                        self.gates.truncate(gates);
+                        let message = "`=` shows the code as it stands, so no gate can stand in it";
+                        let instead = "call it before, and show the result";
+                        self.refuse(Rule::FormatTraversal, element.range(), message, instead);
+                    }
                     if let Some(spec) = &element.format_spec {
                         self.interpolated(&spec.elements);
                     }

@@ -11,7 +11,10 @@ and nothing else, so that reading them costs what it always costs.
 import _string
 import builtins
 import collections
+import functools
 import operator
+import re
+import sys
 import types
 
 NAMES = {kind: frozenset(names) for kind, names in TABLES["names"].items()}
@@ -134,40 +137,59 @@ class Guard:
         self.handed[id(face)] = (real, path)
         space = face.__dict__
         # As the module itself would: what it does not have yet, it gets when it is asked for it.
-        is_late = "__getattr__" in real.__dict__ or path + ".**" in self.modules or path in self.imports
+        is_late = path in LATE or "__getattr__" in real.__dict__ or path + ".**" in self.modules
+        is_late = is_late or path in self.imports
         for name, value in list(real.__dict__.items()):
             if not self.hands_out(path, grant, name) or id(value) in self.forbidden:
+                continue
+            if name in LATE.get(path, ()):
                 continue
             if isinstance(value, Module):
                 value = None if is_late else self.module_face(value, path, name)
                 if value is None:
                     continue
-            replaced = REPLACED.get((path, name))
-            space[name] = replaced(self, value) if replaced else value
+            space[name] = self.checked(value)
         if is_late:
             space["__getattr__"] = lambda name: self.late(real, path, grant, space, name)
         return face
 
     def module_face(self, value, path, name):
         """The face of a module that stands in another, under the name that is granted, if any is."""
-        for own in (value.__name__, f"{path}.{name}"):
-            if self.granted(own) is not None or self.is_container(own):
-                return self.face(value, own)
+        own = value.__name__
+        if self.modules.get(f"{path}.{name}"):
+            # `os.path`, which has another name for itself.
+            own = f"{path}.{name}"
+        if self.granted(own) is not None or self.is_container(own):
+            return self.face(value, own)
         return None
+
+    def checked(self, value):
+        """A value as it is handed out: a gate for what takes names or texts."""
+        replaced = REPLACED.get(id(value))
+        return replaced(self, value) if replaced else value
 
     def late(self, real, path, grant, space, name):
         if name[:2] == "__":
             raise AttributeError(f"module {path!r} has no attribute {name!r}")
         self.handed_out(path, grant, name)
-        value = getattr(real, name)
+        value = getattr(real, name, MISSING)
+        if value is MISSING:
+            # Without the object that the module's own error would carry.
+            raise AttributeError(f"module {path!r} has no attribute {name!r}")
+        value = self.part(value, path, name)
+        if name not in LATE.get(path, ()):
+            space[name] = value
+        return value
+
+    def part(self, value, path, name):
+        """What a module hands out under a name that it grants."""
         if isinstance(value, Module):
             value = self.module_face(value, path, name)
             if value is None:
                 self.refuse_name(path, name)
         elif id(value) in self.forbidden:
             self.refuse_name(path, name)
-        space[name] = value
-        return value
+        return self.checked(value)
 
     def handed_out(self, path, grant, name):
         below = f"{path}.{name}"
@@ -186,14 +208,7 @@ class Guard:
             __import__(below)
         if not hasattr(real, name):
             raise ImportError(f"cannot import name {name!r} from {path!r}")
-        value = getattr(real, name)
-        if isinstance(value, Module):
-            value = self.module_face(value, path, name)
-            if value is None:
-                self.refuse_name(path, name)
-        elif id(value) in self.forbidden:
-            self.refuse_name(path, name)
-        face.__dict__[name] = value
+        face.__dict__[name] = self.part(getattr(real, name), path, name)
 
     def refuse_name(self, path, name):
         raise GuardError(
@@ -239,7 +254,72 @@ def methodcaller(guard, real):
     return methodcaller
 
 
-REPLACED = {("operator", "attrgetter"): attrgetter, ("operator", "methodcaller"): methodcaller}
+def update_wrapper(guard, real):
+    def update_wrapper(
+        wrapper, wrapped, assigned=functools.WRAPPER_ASSIGNMENTS, updated=functools.WRAPPER_UPDATES
+    ):
+        names = (*assigned, *updated)
+        if not set(names) <= {*functools.WRAPPER_ASSIGNMENTS, *functools.WRAPPER_UPDATES}:
+            raise GuardError(
+                "dunder-attribute", "a wrapper takes over its usual attributes only", "functools.wraps(f)"
+            )
+        return functools.update_wrapper(wrapper, wrapped, tuple(assigned), tuple(updated))
+
+    return update_wrapper
+
+
+def wraps(guard, real):
+    checked = update_wrapper(guard, real)
+
+    def wraps(
+        wrapped, assigned=functools.WRAPPER_ASSIGNMENTS, updated=functools.WRAPPER_UPDATES
+    ):
+        return lambda wrapper: checked(wrapper, wrapped, assigned, updated)
+
+    return wraps
+
+
+def singledispatch(guard, real):
+    def singledispatch(function):
+        made = real(function)
+        plain = made.register
+
+        def register(kind, function=None):
+            # Without a class it reads the annotations, and texts among them as code.
+            for text in getattr(kind, "__annotations__", {}).values():
+                if isinstance(text, str):
+                    check_text(text)
+            return plain(kind, function)
+
+        made.register = register
+        return made
+
+    return singledispatch
+
+
+# What is handed out in place of something else, wherever that is found.
+REPLACED = {
+    id(operator.attrgetter): attrgetter,
+    id(operator.methodcaller): methodcaller,
+    id(functools.update_wrapper): update_wrapper,
+    id(functools.wraps): wraps,
+    id(functools.singledispatch): singledispatch,
+}
+# What is not the same from one moment to the next.
+LATE = {"sys": ("stdin", "stdout", "stderr")}
+WORDS = re.compile(r"(\.\s*)?(\w+)")
+
+
+def check_text(text):
+    """Refuses a text that is read as code and reaches past values."""
+    for dot, word in WORDS.findall(str.__str__(text)):
+        dunder = len(word) > 4 and word[:2] == "__" == word[-2:]
+        if dunder or dot and (word[0] == "_" or word in NAMES["interpreter"]):
+            raise GuardError(
+                "text-code",
+                "the text is read as code, and reaches past values",
+                "use names and public attributes in it, or write the code out",
+            )
 
 
 def check_format(guard, text, depth=2):
@@ -264,6 +344,8 @@ def formatting(name):
 
     def gate(guard, value):
         # A class that has a method of its own under this name reads no format text.
+        if type(value) is super and isinstance(value.__self__, str):
+            value = str.__str__(value.__self__)
         method = getattr(type(value), name, None)
         if isinstance(value, str) and method is plain:
             text = str.__str__(value)
@@ -291,21 +373,25 @@ def querying(name):
 
     def gate(guard, value):
         method = guard.give(getattr(value, name))
-        reads_frames = type(value).__module__.startswith("pandas.")
+        if not callable(method):
+            return method
+        pandas = sys.modules.get("pandas")
+        owner = value if isinstance(value, type) else type(value)
+        reads_frames = pandas and issubclass(owner, pandas.DataFrame)
 
         def checked(*args, **kwargs):
-            if reads_frames:
-                # It looks for variables in the frame that called it, which is one further away.
-                kwargs["level"] = kwargs.get("level", 0) + 1
             for text in (*args, *kwargs.values()):
                 if isinstance(text, str):
-                    bare = "".join(str(text).split())
-                    if "__" in bare or "._" in bare:
-                        raise GuardError(
-                            "text-code",
-                            "the query reaches for more than columns and values",
-                            "compare columns with values, or filter with df[df['a'] > x]",
-                        )
+                    check_text(text)
+            if reads_frames:
+                if "level" in kwargs:
+                    raise GuardError(
+                        "text-code",
+                        "the query looks for variables elsewhere than where it is called",
+                        "write the variables into the query with @, without `level`",
+                    )
+                # It looks in the frame that called it, which is one further away.
+                kwargs["level"] = 1
             return method(*args, **kwargs)
 
         return checked

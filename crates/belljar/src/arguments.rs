@@ -100,6 +100,7 @@ pub enum BenchPart {
     C4,
     C16,
     Cold,
+    Guard,
     Jar,
     Numpy,
     Pandas,

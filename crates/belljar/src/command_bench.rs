@@ -48,6 +48,10 @@ pub async fn bench(arguments: arguments::Bench) -> Result<std::process::ExitCode
         report["refill"] = json!({ "ms": stdlib["refill_ms"] });
         report["jar"]["unique_bytes"]["stdlib"] = stdlib["unique_bytes"].clone();
     }
+    if wanted(BenchPart::Guard) {
+        progress.say("the guard");
+        report["guard"] = bench.guard().await?;
+    }
     if wanted(BenchPart::Numpy) && bench.has("numpy") {
         progress.say("a hundred jars that use numpy");
         let code = "import numpy\nresult = float(numpy.arange(100).sum())";
@@ -164,6 +168,12 @@ fn page(report: &Value, paint: Paint) -> String {
     let unique = &report["jar"]["unique_bytes"];
     line("memory of its own, stdlib", &unique["stdlib"], "MiB", f64::from(1 << 20));
     line("memory of its own, pandas", &unique["pandas"], "MiB", f64::from(1 << 20));
+    let guard = &report["guard"];
+    line("guard: CPython parse over check", &guard["cpython_over_check"], "×", 1.0);
+    line("guard: check of 3,000 lines", &guard["check"]["p50_ms"], "ms", 1.0);
+    for name in ["fib", "attributes", "group_by"] {
+        line(&format!("guarded over unguarded, {name}"), &guard[name]["agent_over_open"], "×", 1.0);
+    }
     let ratios = &report["ratios"];
     line("sealed over bare, p50", &ratios["sealed_c1_over_bare_p50"], "×", 1.0);
     line("sealed over bare, runs per second", &ratios["sealed_c16_over_bare_runs_per_s"], "×", 1.0);

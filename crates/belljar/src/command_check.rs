@@ -81,8 +81,10 @@ fn one(violation: &Violation, lines: &[&str], name: &str, paint: &Paint) -> Stri
     // A long line is shown around its place.
     let skipped = if column as usize > WIDTH { column as usize - WIDTH / 2 } else { 0 };
     let shown: String = text.chars().skip(skipped).take(WIDTH).collect();
-    let shown = visible(&shown.replace('\t', " "));
-    let before = " ".repeat(column as usize - 1 - skipped);
+    let prefix: String = shown.chars().take(column as usize - 1 - skipped).collect();
+    let plain = |text: &str| visible(&text.replace('\t', " "));
+    let before = " ".repeat(plain(&prefix).chars().count());
+    let shown = plain(&shown);
     let length = (violation.end_column - column) as usize;
     let length = length.min((WIDTH + 1).saturating_sub(before.len())).max(1);
     let carets = paint.red(&"^".repeat(length));

@@ -1,5 +1,6 @@
 //! Measuring: the parts of `belljar bench`, each in one run on one machine.
 
+mod guard;
 mod peers;
 mod samples;
 

@@ -1,0 +1,36 @@
+//! Programs as the guard reads them: judged or refused, never a panic, with places inside the text
+//! and edits that keep every line; and what CPython takes, the guard sees as CPython does.
+#![no_main]
+
+#[path = "../../crates/belljar-guard/tests/cpython/mod.rs"]
+mod cpython;
+
+use std::path::Path;
+use std::sync::{LazyLock, Mutex};
+
+use belljar_guard::check;
+use belljar_protocol::{LanguagePolicy, LanguageProfile};
+use cpython::Cpython;
+use libfuzzer_sys::fuzz_target;
+
+/// The interpreter to compare with.
+static CPYTHON: LazyLock<Mutex<Cpython>> =
+    LazyLock::new(|| Mutex::new(Cpython::start(Path::new("python3"))));
+
+fuzz_target!(|data: &[u8]| {
+    let Ok(source) = std::str::from_utf8(data) else { return };
+    for profile in LanguageProfile::ALL {
+        let report = check(source, &LanguagePolicy::of(profile));
+        let lines = source.replace("\r\n", "\n").replace('\r', "\n").split('\n').count();
+        for violation in &report.violations {
+            assert!((1..=lines).contains(&(violation.line as usize)));
+            assert!(violation.column >= 1 && violation.end_column > violation.column);
+        }
+        if let Some(edited) = &report.guarded.edited {
+            assert_eq!(edited.split('\n').count(), lines);
+        }
+    }
+    if let Err(difference) = CPYTHON.lock().expect("no panic before").compare(source) {
+        panic!("{difference}");
+    }
+});
