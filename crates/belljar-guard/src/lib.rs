@@ -110,3 +110,62 @@ fn parsed(source: &str, most: usize) -> Result<Parsed<ModModule>, Vec<Found>> {
     // A module is what was asked for.
     parsed.try_into_module().ok_or_else(Vec::new)
 }
+
+#[cfg(test)]
+mod tests {
+    use belljar_protocol::LanguageProfile;
+
+    use super::*;
+
+    fn agent(source: &str) -> Report {
+        check(source, &LanguagePolicy::of(LanguageProfile::Agent))
+    }
+
+    #[test]
+    fn a_source_may_be_as_long_as_its_profile_says() {
+        let line = "x = 1\n";
+        for (profile, most) in [(LanguageProfile::Agent, 1 << 20), (LanguageProfile::Hook, 1 << 16)]
+        {
+            let policy = LanguagePolicy::of(profile);
+            let long = line.repeat(most / line.len());
+            assert!(check(&long, &policy).is_clean());
+            let report = check(&(long + "# and more than that"), &policy);
+            assert_eq!(report.violations[0].rule, Rule::SourceSize);
+        }
+    }
+
+    #[test]
+    fn a_report_lists_a_hundred_and_counts_the_rest() {
+        let report = agent(&"eval\n".repeat(250));
+        assert_eq!((report.violations.len(), report.more), (100, 150));
+    }
+
+    #[test]
+    fn places_are_counted_in_characters_and_in_lines_as_cpython_counts_them() {
+        let report = agent("a = 'é漢'; eval\r\nb = 1\rexec\n");
+        let places: Vec<_> =
+            report.violations.iter().map(|one| (one.line, one.column, one.end_column)).collect();
+        assert_eq!(places, [(1, 11, 15), (3, 1, 5)]);
+    }
+
+    #[test]
+    fn gates_stand_where_a_text_is_not_in_the_program() {
+        for (source, edited) in [
+            ("t.format(1)", Some("__belljar_format__(t)(1)")),
+            ("'{}'.format(1)", None),
+            ("return_ = (t).format", Some("return_ = __belljar_format__((t))")),
+            (
+                "t.format(1).format_map(d)",
+                Some("__belljar_format_map__(__belljar_format__(t)(1))(d)"),
+            ),
+            ("(t\n .  # why\n format)(1)", Some("(__belljar_format__(t\n )  # why\n )(1)")),
+            ("x.format = 1", None),
+            ("d.query('a > 1')", None),
+            ("d.query(q)", Some("__belljar_query__(d)(q)")),
+        ] {
+            let report = agent(source);
+            assert!(report.is_clean(), "{source}: {:?}", report.violations);
+            assert_eq!(report.guarded.edited.as_deref(), edited, "{source}");
+        }
+    }
+}

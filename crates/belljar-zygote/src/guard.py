@@ -32,8 +32,8 @@ ERRORS = {
 Module = types.ModuleType
 
 
-class GuardError(Exception):
-    """Something that the language profile does not grant."""
+class GuardError(BaseException):
+    """Something that the language profile does not grant. No ordinary handler catches it."""
 
     def __init__(self, rule, message, instead):
         super().__init__(f"{message} [{rule}]; write instead: {instead}")
