@@ -1,6 +1,6 @@
 # The gate and its parts. `just check` is what CI runs.
-# Code is built in the release profile and in one target directory, so that nothing is built twice;
-# only xtask runs from the dev profile, where it is ready soonest.
+# Everything is built in the release profile and in one target directory, so that nothing is built
+# twice.
 
 set shell := ["bash", "-euo", "pipefail", "-c"]
 

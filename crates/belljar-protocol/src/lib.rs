@@ -25,6 +25,7 @@ mod job;
 pub mod json;
 mod language;
 mod outcome;
+pub mod pipe;
 mod policy;
 mod quantity;
 mod wire;

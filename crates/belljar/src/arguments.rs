@@ -29,8 +29,20 @@ pub enum Command {
     Explain(Explain),
     /// Time runs on this machine: bare, sealed, cold, with packages, and beside others
     Bench(Bench),
+    /// Run jobs for a program: requests as JSON lines on standard input, answers on standard output
+    Pipe(Pipe),
     /// Attack this belljar on this machine, and say of each attack what held
     Drill(Drill),
+}
+
+#[derive(Args)]
+pub struct Pipe {
+    /// The interpreter: a CPython from 3.10 to 3.13, or the python of a venv
+    #[arg(long, value_name = "PATH", default_value = "python3")]
+    pub python: PathBuf,
+    /// Modules to import before jobs come, once for all
+    #[arg(long, value_name = "MODULE", value_delimiter = ',')]
+    pub preload: Vec<String>,
 }
 
 #[derive(Args)]

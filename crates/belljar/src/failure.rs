@@ -5,6 +5,7 @@ use std::io::Write;
 
 use belljar_engine::{EngineError, RequestError, RunError};
 use belljar_protocol::ExitCode;
+use belljar_protocol::pipe::{FailureKind, RunFailure};
 
 use crate::paint::Paint;
 
@@ -83,21 +84,22 @@ impl Failure {
         (self.code() as u8).into()
     }
 
+    /// The failure for a program.
+    pub fn for_pipe(&self) -> RunFailure {
+        let kind = match self.code() {
+            ExitCode::Request => FailureKind::Request,
+            ExitCode::Cancelled => FailureKind::Cancelled,
+            ExitCode::Busy => FailureKind::Busy,
+            _ => FailureKind::Engine,
+        };
+        let mut causes = self.chain();
+        let message = causes.remove(0);
+        RunFailure { kind, message, causes, hint: self.hint() }
+    }
+
     /// Prints the failure for a program.
     pub fn report_json(&self) -> Result<std::process::ExitCode, Failure> {
-        let kind = match self.code() {
-            ExitCode::Request => "request",
-            ExitCode::Cancelled => "cancelled",
-            ExitCode::Busy => "busy",
-            _ => "engine",
-        };
-        let chain = self.chain();
-        let body = serde_json::json!({
-            "failure": {
-                "kind": kind, "message": chain[0], "causes": chain[1..], "hint": self.hint(),
-            }
-        });
-        print_json(&body)?;
+        print_json(&serde_json::json!({ "failure": self.for_pipe() }))?;
         Ok((self.code() as u8).into())
     }
 }

@@ -11,6 +11,7 @@ mod command_check;
 mod command_doctor;
 mod command_drill;
 mod command_explain;
+mod command_pipe;
 mod command_run;
 mod drill_page;
 mod failure;
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
                 Command::Doctor(doctor) => command_doctor::doctor(doctor).await,
                 Command::Explain(explain) => command_explain::explain(explain),
                 Command::Bench(bench) => command_bench::bench(bench).await,
+                Command::Pipe(pipe) => command_pipe::pipe(pipe).await,
                 Command::Drill(drill) => command_drill::drill(drill).await,
             }
         })

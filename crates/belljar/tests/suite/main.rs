@@ -18,6 +18,7 @@ mod guard;
 mod lifecycle;
 mod limits;
 mod phases;
+mod pipe;
 mod posture;
 mod pressure;
 mod pythons;

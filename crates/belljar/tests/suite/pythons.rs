@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use belljar_protocol::{Kind, LimitName};
+use belljar_protocol::{Kind, LanguagePolicy, LanguageProfile, LimitName, Policy};
 
 use crate::support::*;
 
@@ -48,6 +48,37 @@ result = [asyncio.run(main()), squares, sqlite3.connect(':memory:').execute('sel
         assert_eq!(result(&outcome), "[5,[0,1,4],1]");
         assert!(outcome.denials.is_empty(), "{:?}", outcome.denials);
         assert_eq!(outcome.artifacts.len(), 1);
+        guarded(&bench).await;
         bench.close().await;
+    }
+}
+
+/// The runtime half of the guard: what is granted works, what is computed is refused.
+async fn guarded(bench: &Bench) {
+    let agent =
+        || Policy { language: LanguagePolicy::of(LanguageProfile::Agent), ..policy(|_| {}) };
+    let code = "
+import collections.abc, datetime, json, os.path, re, sys
+from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+@dataclass(order=True)
+class Row:
+    n: int
+    _note: str = 'x'
+text = '{0.n} {1}'
+when = datetime.datetime.strptime('2020-01-02', '%Y-%m-%d')
+with ThreadPoolExecutor(2) as pool: rows = sorted(pool.map(Row, [2, 1]))
+result = [text.format(rows[0], rows[0]._note), when.day, os.path.basename('a/b'), getattr(rows[1], 'n')]
+";
+    assert_eq!(result(&bench.run(agent(), code).await), "[\"1 x\",2,\"b\",2]");
+    for (code, rule) in [
+        ("getattr(print, '__se' + 'lf__'[:4] + chr(95) * 2)", "dunder-attribute"),
+        ("t = '{0.__class__}'\nt.format(1)", "format-traversal"),
+        ("import os\n[os][0].system('id')", "name-not-granted"),
+        ("if 0: exec = 1\nexec('1')", "blocked-builtin"),
+    ] {
+        let outcome = bench.run(agent(), code).await;
+        let refused = outcome.denials.first().map(|denial| denial.what.as_str());
+        assert_eq!(refused, Some(rule), "{code}: {:?}", outcome.error);
     }
 }
