@@ -22,6 +22,12 @@ fn folded(expr: &Expr) -> Option<String> {
     }
 }
 
+/// The argument of this name.
+fn keyword<'a>(arguments: &'a Arguments, name: &str) -> Option<&'a Expr> {
+    let mut keywords = arguments.keywords.iter();
+    keywords.find(|one| one.arg.as_ref().is_some_and(|arg| arg == name)).map(|one| &one.value)
+}
+
 fn only_positional(arguments: &Arguments) -> bool {
     arguments.keywords.is_empty() && !arguments.args.iter().any(Expr::is_starred_expr)
 }
@@ -103,7 +109,7 @@ impl<'a> Walker<'a> {
         let text = match name {
             "format" | "format_map" => folded(&method.value),
             // Read above.
-            "query" | "eval" => first.and_then(folded),
+            "query" | "eval" => first.or(keyword(arguments, "expr")).and_then(folded),
             _ => None,
         };
         // `str.format(text, ...)`, unbound.
@@ -121,7 +127,7 @@ impl<'a> Walker<'a> {
                 self.format_text(&text, at);
                 self.expr(&method.value);
             }
-            ("query" | "eval", text) if text.is_some() || first.is_none() => {
+            ("query" | "eval", text) if text.is_some() || arguments.is_empty() => {
                 // What stands here is read here. Without a text there is nothing to read.
                 self.see(Seen::Attribute, name);
                 if let Some(module) = self.module_of(&method.value) {
@@ -163,6 +169,11 @@ impl<'a> Walker<'a> {
     /// Texts that a library reads as code, or as names of attributes.
     fn read_texts(&mut self, method: &ExprAttribute, arguments: &Arguments) {
         let name = method.attr.as_str();
+        let queries = matches!(name, "query" | "eval" | "agg" | "aggregate" | "transform");
+        let logs = matches!(name, "Formatter" | "basicConfig");
+        if !queries && !logs {
+            return;
+        }
         let values = arguments.args.iter().chain(arguments.keywords.iter().map(|one| &one.value));
         let reads_frames = matches!(name, "query" | "eval");
         for keyword in arguments.keywords.iter().filter(|_| reads_frames) {
@@ -177,23 +188,19 @@ impl<'a> Walker<'a> {
         }
         let texts: Vec<_> =
             values.filter_map(|value| Some((folded(value)?, value.range()))).collect();
-        let mut keywords = arguments.keywords.iter();
-        let style = keywords.find(|one| one.arg.as_ref().is_some_and(|name| name == "style"));
         // A log format of that style is a format text.
-        let braces = matches!(name, "Formatter" | "basicConfig")
-            && style.is_some_and(|style| folded(&style.value).is_none_or(|style| style == "{"));
+        let style = keyword(arguments, "style").filter(|_| logs);
+        let braces = style.is_some_and(|style| folded(style).is_none_or(|style| style == "{"));
         if braces && texts.len() < arguments.len() {
             let message = "a log format with braces reaches attributes of what is logged";
             let instead = "write the format out, or use the style %";
             self.refuse(Rule::FormatTraversal, method.attr.range(), message, instead);
         }
         for (text, range) in texts {
-            match name {
-                "query" | "eval" | "agg" | "aggregate" | "transform" => {
-                    self.query_text(&text, range);
-                }
-                _ if braces => self.format_text(&text, range),
-                _ => {}
+            if queries {
+                self.query_text(&text, range);
+            } else if braces {
+                self.format_text(&text, range);
             }
         }
     }

@@ -1,7 +1,6 @@
 //! What the guard costs: reading a file, beside CPython reading it, and programs under a profile
 //! beside the same programs without one.
 
-use std::process::Command;
 use std::time::Instant;
 
 use belljar_protocol::{Job, LanguagePolicy, LanguageProfile, Policy};
@@ -89,15 +88,7 @@ impl Bench {
     /// Reading a file, and running under a profile.
     pub async fn guard(&mut self) -> Result<Value, Failure> {
         let rounds = self.size.paced / 20;
-        let output = Command::new(&self.python)
-            .args(["-I", "-c", PARSE, &rounds.to_string()])
-            .output()
-            .map_err(Failure::os("start the interpreter"))?;
-        let said: Value = serde_json::from_slice(&output.stdout)
-            .map_err(|_| std::io::Error::other(String::from_utf8_lossy(&output.stderr)))
-            .map_err(Failure::os("time CPython's parser"))?;
-        let samples = said["samples"].as_array().into_iter().flatten();
-        let cpython = Samples::new(samples.filter_map(Value::as_f64).collect());
+        let (cpython, said) = self.ask("time CPython's parser", PARSE, &rounds.to_string())?;
         let path = said["path"].as_str().unwrap_or_default();
         let source =
             std::fs::read_to_string(path).map_err(Failure::os("read the file to check"))?;

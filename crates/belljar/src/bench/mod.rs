@@ -55,22 +55,32 @@ impl Bench {
         self.raw.insert(name.to_owned(), json!(samples.sorted()));
     }
 
+    /// What a program says that times something in the interpreter itself.
+    fn ask(
+        &self,
+        step: &'static str,
+        code: &str,
+        argument: &str,
+    ) -> Result<(Samples, Value), Failure> {
+        let output = Command::new(&self.python)
+            .args(["-I", "-c", code, argument])
+            .output()
+            .map_err(Failure::os("start the interpreter"))?;
+        let said: Value = serde_json::from_slice(&output.stdout)
+            .map_err(|_| std::io::Error::other(String::from_utf8_lossy(&output.stderr)))
+            .map_err(Failure::os(step))?;
+        let samples = said["samples"].as_array().into_iter().flatten();
+        Ok((Samples::new(samples.filter_map(Value::as_f64).collect()), said))
+    }
+
     /// Fork and run without walls, one at a time and sixteen at once.
     pub fn bare(&mut self, preload: &[&str]) -> Result<Value, Failure> {
         let ask = |callers: usize, runs: usize| -> Result<(Samples, f64), Failure> {
             let asked = json!({
                 "code": JOB, "runs": runs, "callers": callers, "preload": preload,
             });
-            let output = Command::new(&self.python)
-                .args(["-I", "-c", BARE, &asked.to_string()])
-                .output()
-                .map_err(Failure::os("start the interpreter"))?;
-            let said: Value = serde_json::from_slice(&output.stdout)
-                .map_err(|_| std::io::Error::other(String::from_utf8_lossy(&output.stderr)))
-                .map_err(Failure::os("time a bare fork"))?;
-            let samples = said["samples"].as_array().into_iter().flatten();
-            let samples = samples.filter_map(Value::as_f64).collect();
-            Ok((Samples::new(samples), said["runs_per_s"].as_f64().unwrap_or(0.0)))
+            let (samples, said) = self.ask("time a bare fork", BARE, &asked.to_string())?;
+            Ok((samples, said["runs_per_s"].as_f64().unwrap_or(0.0)))
         };
         let (one, _) = ask(1, self.size.paced)?;
         let (_, runs_per_s) = ask(16, self.size.loaded)?;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use belljar_engine::RunError;
 use belljar_protocol::Job;
@@ -14,14 +14,6 @@ use crate::support::*;
 fn kill(pid: u32) {
     // It may have ended by itself a moment ago.
     kill_process(Pid::from_raw(pid as i32).unwrap(), Signal::KILL).ok();
-}
-
-fn wait_until_gone(pids: &BTreeSet<u32>) {
-    let started = Instant::now();
-    while !pids.iter().all(|pid| is_gone(*pid)) {
-        assert!(started.elapsed() < Duration::from_secs(5), "still there: {pids:?}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 /// Kills what `victim` names a while after a run began, over and over with a longer while.

@@ -69,11 +69,7 @@ impl Pipe {
         let below = descendants(self.child.id());
         drop((self.input.take(), self.lines.take()));
         assert_eq!(self.child.wait().unwrap().code(), Some(0));
-        let started = Instant::now();
-        while !below.iter().all(|pid| is_gone(*pid)) {
-            assert!(started.elapsed() < Duration::from_secs(5), "still there: {below:?}");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_until_gone(&below);
     }
 }
 

@@ -187,6 +187,15 @@ pub fn is_gone(pid: u32) -> bool {
     stat.is_empty() || stat.contains(") Z ") || stat.contains(") X ")
 }
 
+/// Waits until none of these processes runs any more.
+pub fn wait_until_gone(pids: &BTreeSet<u32>) {
+    let started = std::time::Instant::now();
+    while !pids.iter().all(|pid| is_gone(*pid)) {
+        assert!(started.elapsed().as_secs() < 5, "still there: {pids:?}");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
 /// Every process below `pid`.
 pub fn descendants(pid: u32) -> BTreeSet<u32> {
     let mut parents = Vec::new();
