@@ -165,12 +165,22 @@ impl<'a> Walker<'a> {
         if name == "obj" && !own {
             self.exception_object(name.range());
         }
-        if TABLES.names.texts.contains(name.as_str()) && !own {
-            let message = format!("{} is taken out where no gate can stand", shown(name));
+        let formats = matches!(name.as_str(), "format" | "format_map");
+        if formats || (TABLES.names.texts.contains(name.as_str()) && !own) {
+            let message = format!("{} is taken where no gate can stand", shown(name));
             let instead = "call the method of the object";
             self.refuse(Rule::TextCode, name.range(), message, instead);
         }
         self.attribute(None, name, name.range());
+    }
+
+    /// A method that reads a text, taken where no gate can stand.
+    pub fn text_taken(&mut self, node: &ExprAttribute, range: TextRange) {
+        if TABLES.names.texts.contains(node.attr.as_str()) {
+            let message = format!("{} is taken where no gate can stand", shown(&node.attr));
+            let instead = "call the method of the object";
+            self.refuse(Rule::TextCode, range, message, instead);
+        }
     }
 
     /// Patterns by position read what a class says of itself, so it must be known which class it is.
@@ -191,12 +201,15 @@ impl<'a> Walker<'a> {
     }
 
     /// Whether an expression is an attribute of something imported.
-    fn module_root(&self, expr: &Expr) -> bool {
-        match expr {
-            Expr::Name(name) => self.gathered.modules.contains_key(name.id.as_str()),
-            Expr::Attribute(node) => self.module_root(&node.value),
-            _ => false,
+    pub fn module_root(&self, mut expr: &Expr) -> bool {
+        for _ in 0..MODULE_DEPTH {
+            match expr {
+                Expr::Name(name) => return self.gathered.modules.contains_key(name.id.as_str()),
+                Expr::Attribute(node) => expr = &node.value,
+                _ => return false,
+            }
         }
+        false
     }
 
     fn exception_object(&mut self, range: TextRange) {

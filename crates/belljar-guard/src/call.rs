@@ -1,12 +1,11 @@
 //! What calls are judged by, where their arguments stand in the program.
 
-use ruff_python_ast::{Arguments, Expr, ExprAttribute, ExprCall, ExprContext, Operator};
+use ruff_python_ast::{Arguments, Expr, ExprAttribute, ExprCall, Operator};
 use ruff_text_size::{Ranged, TextRange};
 
 use crate::attribute::refused_anywhere;
 use crate::edit::Gate;
 use crate::name::shown;
-use crate::profile::TABLES;
 use crate::rule::Rule;
 use crate::text::{format_attributes, query_reaches_out};
 use crate::walk::{Seen, Walker};
@@ -68,12 +67,19 @@ impl<'a> Walker<'a> {
                 self.arguments(arguments);
                 return;
             }
-            "isinstance" | "issubclass" | "map"
-                if args.len() == 2 && only_positional(arguments) =>
-            {
+            "isinstance" | "issubclass" if args.len() == 2 && only_positional(arguments) => {
                 self.expr(&call.func);
-                self.type_or(&args[0]);
+                self.expr(&args[0]);
                 self.types_or(&args[1]);
+                return;
+            }
+            "map" if args.len() == 2 && only_positional(arguments) => {
+                self.expr(&call.func);
+                match &args[0] {
+                    Expr::Name(name) if name.id == "type" => self.see(Seen::Name, "type"),
+                    function => self.expr(function),
+                }
+                self.expr(&args[1]);
                 return;
             }
             "getattr" | "setattr" | "delattr" | "hasattr" => {
@@ -238,9 +244,6 @@ impl<'a> Walker<'a> {
 
     /// Puts a gate where a method that reads a text is taken from an object.
     pub fn gate(&mut self, node: &'a ExprAttribute) {
-        debug_assert!(
-            node.ctx == ExprContext::Load && TABLES.names.texts.contains(node.attr.as_str())
-        );
         let between = TextRange::new(node.value.end(), node.attr.start());
         let dot = self.tokens.in_range(between).iter().rev();
         let dot =

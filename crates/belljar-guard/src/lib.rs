@@ -24,6 +24,7 @@ mod edit;
 mod gather;
 mod import;
 mod name;
+mod pattern;
 mod profile;
 mod report;
 mod rule;
@@ -36,6 +37,7 @@ use std::borrow::Cow;
 use belljar_protocol::LanguagePolicy;
 use ruff_python_ast::{ModModule, PythonVersion};
 use ruff_python_parser::{Mode, ParseOptions, Parsed, parse_unchecked};
+use ruff_text_size::TextRange;
 
 pub use report::{Guarded, Report, Violation};
 pub use rule::Rule;
@@ -107,8 +109,15 @@ fn parsed(source: &str, most: usize) -> Result<Parsed<ModModule>, Vec<Found>> {
             instead: "use syntax of Python 3.10 to 3.13".into(),
         }]);
     }
-    // A module is what was asked for.
-    parsed.try_into_module().ok_or_else(Vec::new)
+    parsed.try_into_module().ok_or_else(|| {
+        // A module is what was asked for.
+        vec![Found {
+            rule: Rule::UnknownSyntax,
+            range: TextRange::default(),
+            message: "not a module".into(),
+            instead: "write statements".into(),
+        }]
+    })
 }
 
 #[cfg(test)]

@@ -131,7 +131,7 @@ impl<'a> Walker<'a> {
             let message = "`type` is handed on, and could be called with three arguments";
             let instead = "use type(x) with one argument: lambda x: type(x)";
             self.refuse(Rule::DynamicType, range, message, instead);
-        } else if name == "BaseException" && !self.is_bound(name) {
+        } else if name == "BaseException" {
             let message = "`BaseException` is handed on, and could be caught under another name";
             let instead = "use `Exception`";
             self.refuse(Rule::BroadExcept, range, message, instead);
@@ -210,9 +210,10 @@ impl<'a> Walker<'a> {
         let fine = match (name, value) {
             ("__slots__" | "__match_args__", Some(value)) => {
                 let interpreter = &TABLES.names.interpreter;
-                literals(value).is_some_and(|names| {
-                    names.iter().all(|name| harmless(name) && !interpreter.contains(name))
-                })
+                let taken =
+                    |name: &String| name.starts_with("format") || interpreter.contains(name);
+                literals(value)
+                    .is_some_and(|names| names.iter().all(|name| harmless(name) && !taken(name)))
             }
             ("__hash__", Some(Expr::NoneLiteral(_))) => true,
             ("__doc__" | "__version__" | "__author__" | "__test__", _) => true,
@@ -331,7 +332,9 @@ impl<'a> Walker<'a> {
     fn base_exception(&self, types: &Expr) -> Option<TextRange> {
         match types {
             Expr::Tuple(types) => types.elts.iter().find_map(|one| self.base_exception(one)),
-            one => self.is_builtin(one, "BaseException").then(|| one.range()),
+            one => {
+                matches!(one, Expr::Name(name) if name.id == "BaseException").then(|| one.range())
+            }
         }
     }
 

@@ -92,7 +92,7 @@ fn placed(source: &str, lines: &[usize], found: Found) -> Violation {
     let text = source[first..].split('\n').next().unwrap_or_default();
     let column = |at: usize| {
         let within = at.saturating_sub(first).min(text.len());
-        text.char_indices().take_while(|(index, _)| *index < within).count() as u32 + 1
+        text[..within].chars().count() as u32 + 1
     };
     Violation {
         rule: found.rule,

@@ -84,12 +84,18 @@ pub(crate) fn query_reaches_out(text: &str) -> bool {
     while let Some(c) = rest.chars().next() {
         let is_word = |c: char| c.is_alphanumeric() || c == '_';
         if !is_word(c) {
-            attribute = c == '.' || (attribute && c.is_whitespace());
+            // What Python reads as an underscore, and nobody types.
+            if matches!(c, '\u{ff3f}' | '\u{fe33}' | '\u{fe34}' | '\u{fe4d}'..='\u{fe4f}') {
+                return true;
+            }
+            attribute = c == '.' || (attribute && (c.is_whitespace() || c == '\\'));
             rest = &rest[c.len_utf8()..];
             continue;
         }
         let word = &rest[..rest.find(|c| !is_word(c)).unwrap_or(rest.len())];
-        let private = word.starts_with('_') || TABLES.names.interpreter.contains(word);
+        // A letter of another alphabet may be read as one of this.
+        let private =
+            word.starts_with('_') || !word.is_ascii() || TABLES.names.interpreter.contains(word);
         if is_dunder(word) || (attribute && private) {
             return true;
         }
@@ -133,6 +139,9 @@ mod tests {
             "@pd.io._x",
             "__import__('os')",
             "@f . f_back",
+            "@f.ｆ_back",
+            "x.\\\nf_back",
+            "＿＿class＿＿",
         ] {
             assert!(query_reaches_out(out), "{out}");
         }

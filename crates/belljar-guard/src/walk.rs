@@ -5,8 +5,8 @@ use std::collections::{BTreeSet, HashMap};
 use ruff_python_ast::token::Tokens;
 use ruff_python_ast::{
     Alias, Arguments, Comprehension, Decorator, ExceptHandler, Expr, ExprContext, FStringPart,
-    Identifier, InterpolatedStringElement, InterpolatedStringElements, ModModule, Parameters,
-    Pattern, Stmt, StmtClassDef, StmtFunctionDef, TypeParam, TypeParams,
+    Identifier, InterpolatedStringElement, InterpolatedStringElements, ModModule, Parameters, Stmt,
+    StmtClassDef, StmtFunctionDef, TypeParam, TypeParams,
 };
 use ruff_python_parser::Parsed;
 use ruff_text_size::{Ranged, TextRange, TextSize};
@@ -61,6 +61,8 @@ pub(crate) struct Walker<'a> {
     pub place: Place,
     /// The names that functions and classes around bind, with how many of them do.
     pub bound: HashMap<&'a str, usize>,
+    /// The class whose body this is, by where it starts.
+    class: Option<TextSize>,
     /// Names that hold an exception here.
     pub errors: Vec<&'a str>,
     pub found: Vec<Found>,
@@ -87,6 +89,7 @@ pub(crate) fn walk_noting(
         tokens: parsed.tokens(),
         place: Place::Module,
         bound: HashMap::new(),
+        class: None,
         errors: vec![],
         found: vec![],
         gates: vec![],
@@ -154,7 +157,7 @@ impl<'a> Walker<'a> {
         self.bound_name(name.as_str(), name.range());
     }
 
-    fn bind_some(&mut self, name: Option<&'a Identifier>) {
+    pub fn bind_some(&mut self, name: Option<&'a Identifier>) {
         if let Some(name) = name {
             self.bind(name);
         }
@@ -184,6 +187,9 @@ impl<'a> Walker<'a> {
                 self.expr(&node.value);
             }
             Stmt::AugAssign(node) => {
+                if let Expr::Attribute(target) = &*node.target {
+                    self.text_taken(target, target.attr.range());
+                }
                 self.expr(&node.target);
                 self.expr(&node.value);
             }
@@ -305,17 +311,35 @@ impl<'a> Walker<'a> {
 
     /// Walks what belongs to a function.
     fn within(&mut self, start: TextSize, place: Place, walk: impl FnOnce(&mut Self)) {
+        let class = (place == Place::Class).then_some(start);
         let place = std::mem::replace(&mut self.place, place);
-        let gathered = self.gathered;
-        let names = || gathered.functions.get(&start).into_iter().flatten();
-        names().for_each(|name| *self.bound.entry(name).or_default() += 1);
+        let around = std::mem::replace(&mut self.class, class);
+        // What a class binds is not seen in its methods.
+        if let Some(around) = around {
+            self.unbind(around);
+        }
+        self.rebind(start);
         walk(self);
-        for name in names() {
+        self.unbind(start);
+        if let Some(around) = around {
+            self.rebind(around);
+        }
+        self.class = around;
+        self.place = place;
+    }
+
+    fn rebind(&mut self, start: TextSize) {
+        for name in self.gathered.functions.get(&start).into_iter().flatten() {
+            *self.bound.entry(name).or_default() += 1;
+        }
+    }
+
+    fn unbind(&mut self, start: TextSize) {
+        for name in self.gathered.functions.get(&start).into_iter().flatten() {
             if let Some(count) = self.bound.get_mut(name) {
                 *count -= 1;
             }
         }
-        self.place = place;
     }
 
     fn class(&mut self, class: &'a StmtClassDef) {
@@ -371,50 +395,7 @@ impl<'a> Walker<'a> {
         self.errors.truncate(errors);
     }
 
-    fn pattern(&mut self, pattern: &'a Pattern) {
-        match pattern {
-            Pattern::MatchValue(node) => self.pattern_value(&node.value),
-            Pattern::MatchSingleton(_) => {}
-            Pattern::MatchSequence(node) => self.patterns(&node.patterns),
-            Pattern::MatchMapping(node) => {
-                node.keys.iter().for_each(|key| self.pattern_value(key));
-                self.patterns(&node.patterns);
-                self.bind_some(node.rest.as_ref());
-            }
-            Pattern::MatchClass(node) => {
-                self.pattern_value(&node.cls);
-                self.positional_patterns(&node.cls, &node.arguments.patterns);
-                self.patterns(&node.arguments.patterns);
-                for keyword in &node.arguments.keywords {
-                    self.pattern_attribute(&node.cls, &keyword.attr);
-                    self.pattern(&keyword.pattern);
-                }
-            }
-            Pattern::MatchStar(node) => self.bind_some(node.name.as_ref()),
-            Pattern::MatchAs(node) => {
-                if let Some(pattern) = &node.pattern {
-                    self.pattern(pattern);
-                }
-                self.bind_some(node.name.as_ref());
-            }
-            Pattern::MatchOr(node) => self.patterns(&node.patterns),
-        }
-    }
-
-    /// A value in a pattern: it is compared, and cannot be called.
-    fn pattern_value(&mut self, expr: &'a Expr) {
-        let gates = self.gates.len();
-        self.expr(expr);
-        self.gates.truncate(gates);
-    }
-
-    fn patterns(&mut self, patterns: &'a [Pattern]) {
-        for pattern in patterns {
-            self.pattern(pattern);
-        }
-    }
-
-    fn some(&mut self, expr: Option<&'a Expr>) {
+    pub fn some(&mut self, expr: Option<&'a Expr>) {
         if let Some(expr) = expr {
             self.expr(expr);
         }

@@ -258,12 +258,14 @@ def update_wrapper(guard, real):
     def update_wrapper(
         wrapper, wrapped, assigned=functools.WRAPPER_ASSIGNMENTS, updated=functools.WRAPPER_UPDATES
     ):
-        names = (*assigned, *updated)
-        if not set(names) <= {*functools.WRAPPER_ASSIGNMENTS, *functools.WRAPPER_UPDATES}:
+        # Taken once: what is checked is what is used.
+        assigned, updated = tuple(assigned), tuple(updated)
+        usual = {*functools.WRAPPER_ASSIGNMENTS, *functools.WRAPPER_UPDATES}
+        if not all(type(name) is str and name in usual for name in (*assigned, *updated)):
             raise GuardError(
                 "dunder-attribute", "a wrapper takes over its usual attributes only", "functools.wraps(f)"
             )
-        return functools.update_wrapper(wrapper, wrapped, tuple(assigned), tuple(updated))
+        return functools.update_wrapper(wrapper, wrapped, assigned, updated)
 
     return update_wrapper
 
@@ -307,14 +309,18 @@ REPLACED = {
 }
 # What is not the same from one moment to the next.
 LATE = {"sys": ("stdin", "stdout", "stderr")}
-WORDS = re.compile(r"(\.\s*)?(\w+)")
+WORDS = re.compile(r"(\.[\s\\]*)?(\w+)")
+# What Python reads as an underscore.
+UNDERSCORES = re.compile("[\uff3f\ufe33\ufe34\ufe4d-\ufe4f]")
 
 
 def check_text(text):
     """Refuses a text that is read as code and reaches past values."""
-    for dot, word in WORDS.findall(str.__str__(text)):
-        dunder = len(word) > 4 and word[:2] == "__" == word[-2:]
-        if dunder or dot and (word[0] == "_" or word in NAMES["interpreter"]):
+    text = str.__str__(text)
+    for dot, word in WORDS.findall("____." if UNDERSCORES.search(text) else text):
+        dunder = len(word) > 3 and word[:2] == "__" == word[-2:]
+        hidden = word[0] == "_" or not word.isascii() or word in NAMES["interpreter"]
+        if dunder or dot and hidden:
             raise GuardError(
                 "text-code",
                 "the text is read as code, and reaches past values",
@@ -344,8 +350,15 @@ def formatting(name):
 
     def gate(guard, value):
         # A class that has a method of its own under this name reads no format text.
-        if type(value) is super and isinstance(value.__self__, str):
-            value = str.__str__(value.__self__)
+        if type(value) is super:
+            # Its own method may be another's; the text is that of the object.
+            value = value.__self__
+            if isinstance(value, str):
+                value = str.__str__(value)
+            elif isinstance(value, collections.UserString):
+                value = collections.UserString(value.data)
+            elif isinstance(value, type):
+                value = str if issubclass(value, str) else collections.UserString
         method = getattr(type(value), name, None)
         if isinstance(value, str) and method is plain:
             text = str.__str__(value)
@@ -368,6 +381,15 @@ def formatting(name):
     return gate
 
 
+def plain_text(value):
+    """The value, checked and plain if it is a text."""
+    if not isinstance(value, str):
+        return value
+    value = str.__str__(value)
+    check_text(value)
+    return value
+
+
 def querying(name):
     """The gate for `.query` or `.eval` of something: pandas reads the text as code."""
 
@@ -380,9 +402,9 @@ def querying(name):
         reads_frames = pandas and issubclass(owner, pandas.DataFrame)
 
         def checked(*args, **kwargs):
-            for text in (*args, *kwargs.values()):
-                if isinstance(text, str):
-                    check_text(text)
+            # What is checked is what is used: a text of a class of its own may change.
+            args = [plain_text(value) for value in args]
+            kwargs = {name: plain_text(value) for name, value in kwargs.items()}
             if reads_frames:
                 if "level" in kwargs:
                     raise GuardError(
@@ -433,6 +455,8 @@ def gates(guard):
 
     def delattr_(value, name, /):
         guard.check_name(name, value)
+        if id(value) in guard.handed:
+            guard.refuse_name(guard.handed[id(value)][1], name)
         delattr(value, name)
 
     def import_(name, space=None, local=None, fromlist=(), level=0):
@@ -475,7 +499,7 @@ def gates(guard):
 def named_by_guard(error):
     """The refusal behind an error that the interpreter raised itself, because a name is not there."""
     guard = Guard.used
-    if guard is None:
+    if guard is None or type(getattr(error, "name", None)) is not str:
         return None
     if type(error) is AttributeError and id(error.obj) in guard.handed:
         real, path = guard.handed[id(error.obj)]

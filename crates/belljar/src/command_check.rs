@@ -1,5 +1,6 @@
 //! `belljar check`: what the guard says of a program, without running it.
 
+use belljar_engine::RequestError;
 use belljar_guard::{Report, Violation, check};
 use belljar_protocol::{ExitCode, LanguagePolicy, LanguageProfile};
 use serde_json::json;
@@ -20,7 +21,11 @@ pub fn check_file(arguments: &Check) -> Result<std::process::ExitCode, Failure> 
 
 fn attempt(arguments: &Check) -> Result<std::process::ExitCode, Failure> {
     let mut language = match &arguments.policy {
-        Some(file) => policy_file::read(file)?.language,
+        Some(file) => {
+            let policy = policy_file::read(file)?;
+            policy.validate().map_err(RequestError::Policy)?;
+            policy.language
+        }
         None => LanguagePolicy::of(LanguageProfile::Agent),
     };
     if let Some(profile) = arguments.profile {

@@ -30,6 +30,10 @@ use crate::guest_text::Whole;
 /// not.
 const UNREAD: usize = 256;
 
+/// How many runs are under way at most, those that wait at the gate and those whose answers wait
+/// among them.
+const UNDER_WAY: usize = 10_000;
+
 /// The runs under way, by the caller's number, with what cancels each.
 type Runs = Arc<Mutex<HashMap<u64, Option<oneshot::Sender<()>>>>>;
 
@@ -49,10 +53,11 @@ pub async fn pipe(arguments: Pipe) -> Result<std::process::ExitCode, Failure> {
     sender.send(ready).await.ok(); // The receiver is right there.
     let writer = tokio::spawn(write(receiver, output()?));
     let caller = Caller { engine: engine.clone(), answers: sender, runs: Runs::default() };
-    caller.listen(input()?).await?;
+    let listened = caller.listen(input()?).await;
     engine.shutdown().await;
-    // The last answers go out as far as somebody reads them.
-    tokio::time::timeout(Duration::from_secs(1), writer).await.ok();
+    listened?;
+    // The last answers go out as long as somebody is there to read them.
+    writer.await.ok();
     Ok((ExitCode::Ok as u8).into())
 }
 
@@ -155,10 +160,16 @@ impl Caller {
                     let body = serde_json::from_slice::<HashMap<String, OnlyId>>(&line);
                     let id =
                         body.ok().and_then(|body| body.into_values().next()).map(|body| body.id);
+                    // The number of another run would end that for its caller.
+                    let id = id.filter(|id| !self.runs().contains_key(id));
                     self.answer(id, bad_request(format!("this is no request: {error}"))).await;
                 }
             }
             while tasks.try_join_next().is_some() {}
+            // Whoever does not read what comes of its runs is not listened to.
+            while tasks.len() >= UNDER_WAY {
+                tasks.join_next().await;
+            }
         }
         tokio::select! {
             () = async { while tasks.join_next().await.is_some() {} } => {}
@@ -190,7 +201,7 @@ impl Caller {
                 let (stop, cancel) = oneshot::channel();
                 if self.runs().contains_key(&id) {
                     let message = format!("a run with the number {id} is under way");
-                    self.answer(Some(id), bad_request(message)).await;
+                    self.answer(None, bad_request(message)).await;
                     return;
                 }
                 self.runs().insert(id, Some(stop));

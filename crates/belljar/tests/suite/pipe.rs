@@ -101,7 +101,7 @@ fn output_comes_before_the_outcome_and_a_run_can_be_cancelled() {
     }
     pipe.run(7, "result = 'the number is taken'");
     match pipe.hear() {
-        FromEngine::Failed { id: Some(7), failure } => {
+        FromEngine::Failed { id: None, failure } => {
             assert_eq!(failure.kind, FailureKind::Request)
         }
         other => panic!("{other:?}"),
