@@ -8,7 +8,7 @@ mod cpython;
 use std::path::Path;
 use std::sync::{LazyLock, Mutex};
 
-use belljar_guard::check;
+use belljar_guard::{check, with_plain_newlines};
 use belljar_protocol::{LanguagePolicy, LanguageProfile};
 use cpython::Cpython;
 use libfuzzer_sys::fuzz_target;
@@ -21,7 +21,7 @@ fuzz_target!(|data: &[u8]| {
     let Ok(source) = std::str::from_utf8(data) else { return };
     for profile in LanguageProfile::ALL {
         let report = check(source, &LanguagePolicy::of(profile));
-        let lines = source.replace("\r\n", "\n").replace('\r', "\n").split('\n').count();
+        let lines = with_plain_newlines(source).split('\n').count();
         for violation in &report.violations {
             assert!((1..=lines).contains(&(violation.line as usize)));
             assert!(violation.column >= 1 && violation.end_column > violation.column);

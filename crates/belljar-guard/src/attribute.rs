@@ -1,6 +1,6 @@
 //! What attributes are judged by.
 
-use ruff_python_ast::{Expr, ExprAttribute, ExprContext, Identifier, Pattern};
+use ruff_python_ast::{Expr, ExprAttribute, ExprContext};
 use ruff_text_size::{Ranged, TextRange};
 
 use crate::name::{is_dunder, shown};
@@ -77,14 +77,12 @@ impl<'a> Walker<'a> {
         match expr {
             Expr::Name(name) => {
                 let path = self.gathered.modules.get(name.id.as_str())?;
-                let known = self.grants.module(path).is_some() || self.grants.is_container(path);
-                known.then(|| path.clone())
+                self.grants.reaches(path).then(|| path.clone())
             }
             Expr::Attribute(node) => {
                 let above = self.module_within(&node.value, depth.checked_sub(1)?)?;
                 let path = format!("{above}.{}", node.attr);
-                let known = self.grants.module(&path).is_some() || self.grants.is_container(&path);
-                known.then_some(path)
+                self.grants.reaches(&path).then_some(path)
             }
             _ => None,
         }
@@ -110,7 +108,7 @@ impl<'a> Walker<'a> {
             self.attribute(Some(&node.value), name, node.attr.range());
         }
         if node.ctx == ExprContext::Load && TABLES.names.texts.contains(name) {
-            self.gate(node);
+            self.sentry(node);
             self.kept_format(node);
         }
         self.expr(&node.value);
@@ -157,47 +155,10 @@ impl<'a> Walker<'a> {
         self.refuse(Rule::NameNotGranted, range, message, instead);
     }
 
-    /// An attribute in a class pattern.
-    pub fn pattern_attribute(&mut self, class: &'a Expr, name: &'a Identifier) {
-        self.see(Seen::Attribute, name.as_str());
-        let own =
-            matches!(class, Expr::Name(class) if self.gathered.classes.contains(class.id.as_str()));
-        if name == "obj" && !own {
-            self.exception_object(name.range());
-        }
-        let formats = matches!(name.as_str(), "format" | "format_map");
-        if formats || (TABLES.names.texts.contains(name.as_str()) && !own) {
-            let message = format!("{} is taken where no gate can stand", shown(name));
-            let instead = "call the method of the object";
-            self.refuse(Rule::TextCode, name.range(), message, instead);
-        }
-        self.attribute(None, name, name.range());
-    }
-
-    /// A method that reads a text, taken where no gate can stand.
-    pub fn text_taken(&mut self, node: &ExprAttribute, range: TextRange) {
-        if TABLES.names.texts.contains(node.attr.as_str()) {
-            let message = format!("{} is taken where no gate can stand", shown(&node.attr));
-            let instead = "call the method of the object";
-            self.refuse(Rule::TextCode, range, message, instead);
-        }
-    }
-
-    /// Patterns by position read what a class says of itself, so it must be known which class it is.
-    pub fn positional_patterns(&mut self, class: &'a Expr, patterns: &'a [Pattern]) {
-        let known = match class {
-            Expr::Name(name) => {
-                let name = name.id.as_str();
-                let imported = self.gathered.modules.contains_key(name);
-                imported || self.gathered.classes.contains(name) || !self.is_bound(name)
-            }
-            class => self.module_root(class),
-        };
-        if let Some(first) = patterns.first().filter(|_| !known) {
-            let message = "a pattern by position needs a class that is known here";
-            let instead = "name the attributes: case Point(x=0), or define the class with `class`";
-            self.refuse(Rule::DynamicType, first.range(), message, instead);
-        }
+    /// A method that reads a text, taken where no sentry can stand.
+    pub fn text_taken(&mut self, name: &str, range: TextRange) {
+        let message = format!("{} is taken where no sentry can stand", shown(name));
+        self.refuse(Rule::TextCode, range, message, "call the method of the object");
     }
 
     /// Whether an expression is an attribute of something imported.
@@ -212,7 +173,7 @@ impl<'a> Walker<'a> {
         false
     }
 
-    fn exception_object(&mut self, range: TextRange) {
+    pub fn exception_object(&mut self, range: TextRange) {
         let message = "`obj` takes out the object that an operation failed on";
         self.refuse(Rule::ExceptionObject, range, message, "use str(error)");
     }

@@ -1,10 +1,11 @@
 //! What calls are judged by, where their arguments stand in the program.
 
+use ruff_python_ast::token::TokenKind;
 use ruff_python_ast::{Arguments, Expr, ExprAttribute, ExprCall, Operator};
 use ruff_text_size::{Ranged, TextRange};
 
 use crate::attribute::refused_anywhere;
-use crate::edit::Gate;
+use crate::edit::Sentry;
 use crate::name::shown;
 use crate::rule::Rule;
 use crate::text::{format_attributes, query_reaches_out};
@@ -122,6 +123,8 @@ impl<'a> Walker<'a> {
         let unbound = self.is_builtin(&method.value, "str");
         let text = if unbound { first.and_then(folded) } else { text };
         let set_past = name == "__setattr__" && self.is_builtin(&method.value, "object");
+        let field = arguments.args.get(1).filter(|_| set_past);
+        let field = field.and_then(|arg| Some((folded(arg)?, arg.range())));
         match (name, text) {
             ("format" | "format_map", Some(text)) => {
                 self.see(Seen::Attribute, name);
@@ -142,19 +145,17 @@ impl<'a> Walker<'a> {
                 self.expr(&method.value);
             }
             // How a frozen dataclass sets its own fields.
-            _ if set_past && arguments.args.get(1).and_then(folded).is_some() => {
-                self.see(Seen::Attribute, name);
-                if let Some((text, at)) =
-                    arguments.args.get(1).and_then(|arg| Some((folded(arg)?, arg)))
-                {
-                    self.named_attribute(None, &text, at.range());
+            _ => match field {
+                Some((text, at)) => {
+                    self.see(Seen::Attribute, name);
+                    self.named_attribute(None, &text, at);
+                    self.expr(&method.value);
                 }
-                self.expr(&method.value);
-            }
-            _ => {
-                self.named_getter(name, arguments);
-                self.attribute_expr(method);
-            }
+                None => {
+                    self.named_getter(name, arguments);
+                    self.attribute_expr(method);
+                }
+            },
         }
         // `.apply(type)` calls it with one argument each time.
         let applies = matches!(name, "apply" | "map" | "applymap") && arguments.args.len() == 1;
@@ -242,14 +243,13 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Puts a gate where a method that reads a text is taken from an object.
-    pub fn gate(&mut self, node: &'a ExprAttribute) {
+    /// Puts a sentry where a method that reads a text is taken from an object.
+    pub fn sentry(&mut self, node: &'a ExprAttribute) {
         let between = TextRange::new(node.value.end(), node.attr.start());
-        let dot = self.tokens.in_range(between).iter().rev();
-        let dot =
-            dot.into_iter().find(|token| token.kind() == ruff_python_ast::token::TokenKind::Dot);
+        let mut tokens = self.tokens.in_range(between).iter().rev();
+        let dot = tokens.find(|token| token.kind() == TokenKind::Dot);
         match dot {
-            Some(dot) => self.gates.push(Gate {
+            Some(dot) => self.sentries.push(Sentry {
                 start: node.start(),
                 dot: dot.start(),
                 attribute: node.attr.range(),

@@ -13,8 +13,7 @@ impl<'a> Walker<'a> {
     pub fn import(&mut self, alias: &'a Alias) {
         let path = alias.name.as_str();
         self.see(Seen::Module, path);
-        let granted = self.grants.module(path).is_some() || self.grants.is_container(path);
-        if !granted {
+        if !self.grants.reaches(path) {
             self.not_granted(path, alias.name.range());
         }
     }
@@ -29,8 +28,7 @@ impl<'a> Walker<'a> {
             self.refuse(Rule::RelativeImport, node.range(), message, instead);
             return;
         }
-        let granted = self.grants.module(path).is_some() || self.grants.is_container(path);
-        if !granted {
+        if !self.grants.reaches(path) {
             let range = node.module.as_ref().map_or(node.range(), Ranged::range);
             self.not_granted(path, range);
             return;

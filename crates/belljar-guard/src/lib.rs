@@ -3,7 +3,7 @@
 //! [`check`] parses the source, walks the tree once and reports every violation with its line, its
 //! rule and what to write instead. It runs nothing and reads nothing but its arguments. For what
 //! text cannot show (a computed attribute name, a format text in a variable) it names the few
-//! places where a gate must stand when the program runs; [`tables_for_jars`] is what those gates go
+//! places where a sentry must stand when the program runs; [`tables_for_jars`] is what those sentries go
 //! by.
 //!
 //! ```
@@ -57,7 +57,7 @@ pub fn check(source: &str, policy: &LanguagePolicy) -> Report {
             if !walked.found.is_empty() {
                 return Report::refusing(source, walked.found);
             }
-            let edited = edit::apply(source, walked.gates);
+            let edited = edit::apply(source, walked.sentries);
             Report { guarded: Guarded { edited, own: walked.own }, ..Report::default() }
         }
     }
@@ -78,7 +78,7 @@ pub fn tables_for_jars() -> serde_json::Value {
 }
 
 /// The text as CPython reads it: each kind of line end is a newline, in texts too.
-fn with_plain_newlines(source: &str) -> Cow<'_, str> {
+pub fn with_plain_newlines(source: &str) -> Cow<'_, str> {
     if source.contains('\r') {
         source.replace("\r\n", "\n").replace('\r', "\n").into()
     } else {

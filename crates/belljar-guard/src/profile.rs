@@ -169,9 +169,14 @@ impl<'a> Grants<'a> {
     }
 
     /// Whether granted modules lie below this one, which then is there to reach them.
-    pub fn is_container(&self, path: &str) -> bool {
+    fn is_container(&self, path: &str) -> bool {
         self.profile.containers.contains(path)
             || self.imports.iter().any(|granted| ancestors(granted).any(|above| above == path))
+    }
+
+    /// Whether a module may be reached: for what it hands out, or for what lies below it.
+    pub fn reaches(&self, path: &str) -> bool {
+        self.module(path).is_some() || self.is_container(path)
     }
 
     /// Whether a module hands out this name, be it a module itself.
@@ -187,7 +192,7 @@ impl<'a> Grants<'a> {
             // Another module that happens to stand in this one.
             Some(Grant::All(_) | Grant::Without { .. }) if self.is_stray(module, name) => false,
             Some(grant) => grant.allows(name) || self.is_container(&path),
-            None => self.module(&path).is_some() || self.is_container(&path),
+            None => self.reaches(&path),
         }
     }
 

@@ -45,7 +45,7 @@ impl std::fmt::Display for Violation {
 /// What was made of a program that may run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Guarded {
-    /// The program with gates at the few places that need one, if any does. Every line stays where
+    /// The program with sentries at the few places that need one, if any does. Every line stays where
     /// it is.
     pub edited: Option<String>,
     /// The underscore names that the program defines for its own objects.

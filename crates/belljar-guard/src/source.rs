@@ -116,8 +116,7 @@ fn is_too_deep(source: &str) -> bool {
         match kind {
             TokenKind::EndOfFile => break,
             TokenKind::Newline | TokenKind::Semi => {
-                let unfinished = open.len() > 1 || open.iter().any(|level| level.lambdas > 0);
-                faulty |= unfinished;
+                faulty |= is_unfinished(&open);
                 open.truncate(1);
                 open[0] = Level::default();
                 depth = 0;
@@ -170,8 +169,12 @@ fn is_too_deep(source: &str) -> bool {
             return true;
         }
     }
-    let unfinished = open.len() > 1 || open.iter().any(|level| level.lambdas > 0);
-    (faulty || unfinished) && total > DEPTH
+    (faulty || is_unfinished(&open)) && total > DEPTH
+}
+
+/// Whether a bracket or the parameters of a lambda are not over.
+fn is_unfinished(open: &[Level]) -> bool {
+    open.len() > 1 || open.iter().any(|level| level.lambdas > 0)
 }
 
 /// What is counted within one bracket.

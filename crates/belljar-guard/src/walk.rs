@@ -11,9 +11,9 @@ use ruff_python_ast::{
 use ruff_python_parser::Parsed;
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
-use crate::edit::Gate;
+use crate::edit::Sentry;
 use crate::gather::{Gathered, gather};
-use crate::profile::Grants;
+use crate::profile::{Grants, TABLES};
 use crate::report::Found;
 use crate::rule::Rule;
 
@@ -50,7 +50,7 @@ pub(crate) enum Place {
 /// What came of a walk.
 pub(crate) struct Walked {
     pub found: Vec<Found>,
-    pub gates: Vec<Gate>,
+    pub sentries: Vec<Sentry>,
     pub own: BTreeSet<String>,
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct Walker<'a> {
     /// Names that hold an exception here.
     pub errors: Vec<&'a str>,
     pub found: Vec<Found>,
-    pub gates: Vec<Gate>,
+    pub sentries: Vec<Sentry>,
     /// What was seen, if anybody wants to know.
     facts: Option<Vec<Fact>>,
 }
@@ -92,12 +92,12 @@ pub(crate) fn walk_noting(
         class: None,
         errors: vec![],
         found: vec![],
-        gates: vec![],
+        sentries: vec![],
         facts,
     };
     walker.body(parsed.suite());
-    let Walker { found, gates, facts, .. } = walker;
-    (Walked { found, gates, own: gathered.own }, facts.unwrap_or_default())
+    let Walker { found, sentries, facts, .. } = walker;
+    (Walked { found, sentries, own: gathered.own }, facts.unwrap_or_default())
 }
 
 /// The texts of a literal text, or of a literal collection of texts.
@@ -187,8 +187,10 @@ impl<'a> Walker<'a> {
                 self.expr(&node.value);
             }
             Stmt::AugAssign(node) => {
-                if let Expr::Attribute(target) = &*node.target {
-                    self.text_taken(target, target.attr.range());
+                if let Expr::Attribute(target) = &*node.target
+                    && TABLES.names.texts.contains(target.attr.as_str())
+                {
+                    self.text_taken(&target.attr, target.attr.range());
                 }
                 self.expr(&node.target);
                 self.expr(&node.value);
@@ -521,11 +523,12 @@ impl<'a> Walker<'a> {
             match element {
                 InterpolatedStringElement::Literal(_) => {}
                 InterpolatedStringElement::Interpolation(element) => {
-                    let gates = self.gates.len();
+                    let sentries = self.sentries.len();
                     self.expr(&element.expression);
-                    if element.debug_text.is_some() && self.gates.len() > gates {
-                        self.gates.truncate(gates);
-                        let message = "`=` shows the code as it stands, so no gate can stand in it";
+                    if element.debug_text.is_some() && self.sentries.len() > sentries {
+                        self.sentries.truncate(sentries);
+                        let message =
+                            "`=` shows the code as it stands, so no sentry can stand in it";
                         let instead = "call it before, and show the result";
                         self.refuse(Rule::FormatTraversal, element.range(), message, instead);
                     }

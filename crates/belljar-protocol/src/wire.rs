@@ -133,7 +133,7 @@ pub struct GuardFrame {
     /// Underscore names that the program defines for its own objects.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub own: BTreeSet<String>,
-    /// The code with its gates, where it differs from the code.
+    /// The code with its sentries, where it differs from the code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
 }

@@ -3,7 +3,7 @@
 It runs beside the code that it watches, in the same interpreter. It is advice that is given late,
 and a second layer; the walls do not need it. The tables are those that the guard itself goes by.
 
-Code under a profile finds its own builtins: those that the profile grants, with gates for the ones
+Code under a profile finds its own builtins: those that the profile grants, with sentries for the ones
 that take names or texts. Modules are handed out as faces, which are modules with the granted names
 and nothing else, so that reading them costs what it always costs.
 """
@@ -33,7 +33,7 @@ Module = types.ModuleType
 
 
 class GuardError(BaseException):
-    """Something that the language profile does not grant. No ordinary handler catches it."""
+    """Something that the language profile does not grant. `except Exception` does not catch it."""
 
     def __init__(self, rule, message, instead):
         super().__init__(f"{message} [{rule}]; write instead: {instead}")
@@ -41,7 +41,7 @@ class GuardError(BaseException):
 
 
 class Guard:
-    """What one profile grants, and the gates that see to it."""
+    """What one profile grants, and the sentries that see to it."""
 
     # The one that this jar is under.
     used = None
@@ -58,14 +58,11 @@ class Guard:
         self.builtins = {
             **ERRORS,
             **granted,
-            **gates(self),
+            **sentries(self),
             "__build_class__": builtins.__build_class__,
             "__name__": "builtins",
         }
-        if "open" not in granted:
-            self.forbidden = FORBIDDEN_OBJECTS | {id(open)}
-        else:
-            self.forbidden = FORBIDDEN_OBJECTS
+        self.forbidden = FORBIDDEN_OBJECTS if "open" in granted else FORBIDDEN_OBJECTS | {id(open)}
 
     def check_name(self, name, value=None):
         """Refuses the name of an attribute that the profile does not grant."""
@@ -89,6 +86,12 @@ class Guard:
             rule, why = "private-attribute", "is private, and nothing here defines it"
         raise GuardError(rule, f"{name!r} {why}", "use public attributes, operators and builtins")
 
+    def check_change(self, name, value):
+        """The same where it is to be changed, which the names of modules are not."""
+        self.check_name(name, value)
+        if id(value) in self.handed:
+            self.refuse_name(self.handed[id(value)][1], name)
+
     def granted(self, path):
         """What is handed out of a module: True, a table, or None."""
         if path == "__future__":
@@ -110,6 +113,10 @@ class Guard:
             if package in self.modules:
                 return None
         return None
+
+    def reaches(self, path):
+        """Whether a module may be reached: for what it hands out, or for what lies below it."""
+        return self.granted(path) is not None or self.is_container(path)
 
     def is_container(self, path):
         below = path + "."
@@ -137,8 +144,12 @@ class Guard:
         self.handed[id(face)] = (real, path)
         space = face.__dict__
         # As the module itself would: what it does not have yet, it gets when it is asked for it.
-        is_late = path in LATE or "__getattr__" in real.__dict__ or path + ".**" in self.modules
-        is_late = is_late or path in self.imports
+        is_late = (
+            path in LATE
+            or path in self.imports
+            or path + ".**" in self.modules
+            or "__getattr__" in real.__dict__
+        )
         for name, value in list(real.__dict__.items()):
             if not self.hands_out(path, grant, name) or id(value) in self.forbidden:
                 continue
@@ -159,12 +170,10 @@ class Guard:
         if self.modules.get(f"{path}.{name}"):
             # `os.path`, which has another name for itself.
             own = f"{path}.{name}"
-        if self.granted(own) is not None or self.is_container(own):
-            return self.face(value, own)
-        return None
+        return self.face(value, own) if self.reaches(own) else None
 
     def checked(self, value):
-        """A value as it is handed out: a gate for what takes names or texts."""
+        """A value as it is handed out: a sentry for what takes names or texts."""
         replaced = REPLACED.get(id(value))
         return replaced(self, value) if replaced else value
 
@@ -192,35 +201,29 @@ class Guard:
         return self.checked(value)
 
     def handed_out(self, path, grant, name):
-        below = f"{path}.{name}"
-        if not (
-            self.hands_out(path, grant, name)
-            or name[:1] != "_"
-            and (self.granted(below) is not None or self.is_container(below))
-        ):
+        public = name[:1] != "_"
+        if not (self.hands_out(path, grant, name) or public and self.reaches(f"{path}.{name}")):
             self.refuse_name(path, name)
 
     def wanted(self, real, face, path, name):
         """Puts into a face what `from path import name` asks for."""
         self.handed_out(path, self.granted(path), name)
         below = f"{path}.{name}"
-        if not hasattr(real, name) and (self.granted(below) is not None or self.is_container(below)):
+        if not hasattr(real, name) and self.reaches(below):
             __import__(below)
         if not hasattr(real, name):
             raise ImportError(f"cannot import name {name!r} from {path!r}")
         face.__dict__[name] = self.part(getattr(real, name), path, name)
 
     def refuse_name(self, path, name):
-        raise GuardError(
-            "name-not-granted", f"{name!r} is not handed out of {path!r}", "use the module's other names"
-        )
+        raise not_handed_out(path, name)
 
     def give(self, value):
         """A value that was reached by a computed name: modules go out as their faces only."""
         if not isinstance(value, Module) or id(value) in self.handed:
             return value
         path = value.__name__
-        if self.granted(path) is None and not self.is_container(path):
+        if not self.reaches(path):
             self.refuse_import(path)
         return self.face(value, path)
 
@@ -230,6 +233,12 @@ class Guard:
             f"the module {path!r} is not granted by the profile {self.profile}",
             "use what is granted, such as math, json, re, collections",
         )
+
+
+def not_handed_out(path, name):
+    return GuardError(
+        "name-not-granted", f"{name!r} is not handed out of {path!r}", "use the module's other names"
+    )
 
 
 def attrgetter(guard, real):
@@ -317,15 +326,19 @@ UNDERSCORES = re.compile("[\uff3f\ufe33\ufe34\ufe4d-\ufe4f]")
 def check_text(text):
     """Refuses a text that is read as code and reaches past values."""
     text = str.__str__(text)
-    for dot, word in WORDS.findall("____." if UNDERSCORES.search(text) else text):
-        dunder = len(word) > 3 and word[:2] == "__" == word[-2:]
-        hidden = word[0] == "_" or not word.isascii() or word in NAMES["interpreter"]
-        if dunder or dot and hidden:
-            raise GuardError(
-                "text-code",
-                "the text is read as code, and reaches past values",
-                "use names and public attributes in it, or write the code out",
-            )
+    if UNDERSCORES.search(text) or any(reaches_out(*found) for found in WORDS.findall(text)):
+        raise GuardError(
+            "text-code",
+            "the text is read as code, and reaches past values",
+            "use names and public attributes in it, or write the code out",
+        )
+
+
+def reaches_out(dot, word):
+    """Whether a word is a name of the interpreter's own, or an attribute that is not for everybody."""
+    dunder = len(word) > 3 and word[:2] == "__" == word[-2:]
+    hidden = word[0] == "_" or not word.isascii() or word in NAMES["interpreter"]
+    return dunder or dot and hidden
 
 
 def check_format(guard, text, depth=2):
@@ -345,11 +358,10 @@ def check_format(guard, text, depth=2):
 
 
 def formatting(name):
-    """The gate for `.format` or `.format_map` of something."""
+    """The sentry for `.format` or `.format_map` of something."""
     plain, wrapped = getattr(str, name), getattr(collections.UserString, name)
 
-    def gate(guard, value):
-        # A class that has a method of its own under this name reads no format text.
+    def sentry(guard, value):
         if type(value) is super:
             # Its own method may be another's; the text is that of the object.
             value = value.__self__
@@ -359,6 +371,7 @@ def formatting(name):
                 value = collections.UserString(value.data)
             elif isinstance(value, type):
                 value = str if issubclass(value, str) else collections.UserString
+        # A class that has a method of its own under this name reads no format text.
         method = getattr(type(value), name, None)
         if isinstance(value, str) and method is plain:
             text = str.__str__(value)
@@ -366,7 +379,7 @@ def formatting(name):
             text = value.data
         elif isinstance(value, type) and getattr(value, name, None) in (plain, wrapped):
             # Unbound: the text comes first.
-            return lambda text, *args, **kwargs: gate(guard, text)(*args, **kwargs)
+            return lambda text, *args, **kwargs: sentry(guard, text)(*args, **kwargs)
         else:
             return guard.give(getattr(value, name))
 
@@ -378,7 +391,7 @@ def formatting(name):
 
         return checked
 
-    return gate
+    return sentry
 
 
 def plain_text(value):
@@ -391,9 +404,9 @@ def plain_text(value):
 
 
 def querying(name):
-    """The gate for `.query` or `.eval` of something: pandas reads the text as code."""
+    """The sentry for `.query` or `.eval` of something: pandas reads the text as code."""
 
-    def gate(guard, value):
+    def sentry(guard, value):
         method = guard.give(getattr(value, name))
         if not callable(method):
             return method
@@ -418,7 +431,7 @@ def querying(name):
 
         return checked
 
-    return gate
+    return sentry
 
 
 TEXTS = {
@@ -430,7 +443,7 @@ TEXTS = {
 MISSING = object()
 
 
-def gates(guard):
+def sentries(guard):
     """The builtins that stand in for those that take names."""
 
     def getattr_(value, name, default=MISSING, /):
@@ -448,15 +461,11 @@ def gates(guard):
         return hasattr(value, name)
 
     def setattr_(value, name, new, /):
-        guard.check_name(name, value)
-        if id(value) in guard.handed:
-            guard.refuse_name(guard.handed[id(value)][1], name)
+        guard.check_change(name, value)
         setattr(value, name, new)
 
     def delattr_(value, name, /):
-        guard.check_name(name, value)
-        if id(value) in guard.handed:
-            guard.refuse_name(guard.handed[id(value)][1], name)
+        guard.check_change(name, value)
         delattr(value, name)
 
     def import_(name, space=None, local=None, fromlist=(), level=0):
@@ -465,7 +474,7 @@ def gates(guard):
             return __import__(name, space, local, fromlist, level)
         if type(name) is not str or level:
             raise GuardError("relative-import", "a program is no package", "import by the whole name")
-        if guard.granted(name) is None and not guard.is_container(name):
+        if not guard.reaches(name):
             guard.refuse_import(name)
         real = __import__(name, None, None, ("__name__",))
         face = guard.face(real, name)
@@ -489,10 +498,10 @@ def gates(guard):
         "delattr": delattr_,
         "__import__": import_,
     }
-    for name, gate in made.items():
-        gate.__name__ = gate.__qualname__ = name
-    for name, gate in TEXTS.items():
-        made[f"__belljar_{name}__"] = lambda value, gate=gate: gate(guard, value)
+    for name, sentry in made.items():
+        sentry.__name__ = sentry.__qualname__ = name
+    for name, sentry in TEXTS.items():
+        made[f"__belljar_{name}__"] = lambda value, sentry=sentry: sentry(guard, value)
     return made
 
 
@@ -504,11 +513,7 @@ def named_by_guard(error):
     if type(error) is AttributeError and id(error.obj) in guard.handed:
         real, path = guard.handed[id(error.obj)]
         if hasattr(real, error.name):
-            return GuardError(
-                "name-not-granted",
-                f"{error.name!r} is not handed out of {path!r}",
-                "use the module's other names",
-            )
+            return not_handed_out(path, error.name)
     if type(error) is NameError and error.name not in guard.builtins and hasattr(builtins, error.name):
         return GuardError(
             "blocked-builtin", f"the builtin {error.name!r} is not granted", "write it out, or leave it out"

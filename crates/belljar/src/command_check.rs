@@ -1,7 +1,7 @@
 //! `belljar check`: what the guard says of a program, without running it.
 
 use belljar_engine::RequestError;
-use belljar_guard::{Report, Violation, check};
+use belljar_guard::{Report, Violation, check, with_plain_newlines};
 use belljar_protocol::{ExitCode, LanguagePolicy, LanguageProfile};
 use serde_json::json;
 
@@ -63,8 +63,7 @@ fn page(
     if report.is_clean() {
         return format!("{} {} ({profile})\n", paint.green("clean"), visible(name));
     }
-    // As CPython counts lines.
-    let source = source.replace("\r\n", "\n").replace('\r', "\n");
+    let source = with_plain_newlines(source);
     let lines: Vec<&str> = source.split('\n').collect();
     let mut page: String =
         report.violations.iter().map(|violation| one(violation, &lines, name, &paint)).collect();

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::os::fd::AsFd;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use belljar_engine::{Chunk, Config, Engine, PoolConfig, RunOptions, Stream};
@@ -35,7 +35,14 @@ const UNREAD: usize = 256;
 const UNDER_WAY: usize = 10_000;
 
 /// The runs under way, by the caller's number, with what cancels each.
-type Runs = Arc<Mutex<HashMap<u64, Option<oneshot::Sender<()>>>>>;
+#[derive(Clone, Default)]
+struct Runs(Arc<Mutex<HashMap<u64, Option<oneshot::Sender<()>>>>>);
+
+impl Runs {
+    fn all(&self) -> MutexGuard<'_, HashMap<u64, Option<oneshot::Sender<()>>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 pub async fn pipe(arguments: Pipe) -> Result<std::process::ExitCode, Failure> {
     let config = Config {
@@ -161,7 +168,7 @@ impl Caller {
                     let id =
                         body.ok().and_then(|body| body.into_values().next()).map(|body| body.id);
                     // The number of another run would end that for its caller.
-                    let id = id.filter(|id| !self.runs().contains_key(id));
+                    let id = id.filter(|id| !self.runs.all().contains_key(id));
                     self.answer(id, bad_request(format!("this is no request: {error}"))).await;
                 }
             }
@@ -181,30 +188,26 @@ impl Caller {
     }
 
     async fn answer(&self, id: Option<u64>, failure: RunFailure) {
-        // Whether somebody reads it shows at the next line.
+        // If nobody reads any more, there is nobody to tell.
         self.answers.send(FromEngine::Failed { id, failure }).await.ok();
-    }
-
-    fn runs(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Option<oneshot::Sender<()>>>> {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn take(&self, request: ToEngine, tasks: &mut JoinSet<()>) {
         match request {
             ToEngine::Cancel { id } => {
-                let stop = self.runs().get_mut(&id).and_then(Option::take);
+                let stop = self.runs.all().get_mut(&id).and_then(Option::take);
                 if let Some(stop) = stop {
                     stop.send(()).ok(); // It may be over already.
                 }
             }
             ToEngine::Run { id, job, stream, tenant, deadline_ms } => {
                 let (stop, cancel) = oneshot::channel();
-                if self.runs().contains_key(&id) {
+                if self.runs.all().contains_key(&id) {
                     let message = format!("a run with the number {id} is under way");
                     self.answer(None, bad_request(message)).await;
                     return;
                 }
-                self.runs().insert(id, Some(stop));
+                self.runs.all().insert(id, Some(stop));
                 let options = RunOptions {
                     chunks: None,
                     cancel: Some(cancel),
@@ -215,7 +218,7 @@ impl Caller {
                 let runs = self.runs.clone();
                 tasks.spawn(async move {
                     let answer = run(&engine, id, *job, stream, options, &answers).await;
-                    runs.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+                    runs.all().remove(&id);
                     answers.send(answer).await.ok(); // The caller may be gone.
                 });
             }
