@@ -171,7 +171,8 @@ impl Drill {
         let job = |code: &String| {
             let policy = Policy { walls: self.walls, limits: limits.clone(), ..Policy::default() };
             let mut job = Job::new(code.clone()).with_policy(policy);
-            job.input = serde_json::value::RawValue::from_string(context.to_owned()).ok();
+            let context = serde_json::value::RawValue::from_string(context.to_owned());
+            job.inputs.extend(context.ok().map(|context| ("context".into(), context)));
             let engine = self.engine.clone();
             tokio::spawn(async move { engine.run(job).await })
         };

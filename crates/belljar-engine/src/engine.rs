@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use belljar_protocol::json::{self, MAX_DEPTH};
 use belljar_protocol::{Job, JobFrame, Limits, Outcome, Policy, Status, Usage};
 use rustix::rand::{GetRandomFlags, getrandom};
 use tokio::sync::{mpsc, oneshot};
@@ -14,8 +13,10 @@ use crate::gate::{Gate, GateConfig};
 use crate::jar::Jar;
 use crate::planning::Setting;
 use crate::pool::{Pool, PoolConfig};
+use crate::run::Contact;
+use crate::tools::ToolHost;
 use crate::{EngineError, Host, Installation, Plan, Python, RequestError, RunError};
-use crate::{guard, pool, run, verdict};
+use crate::{guard, pool, request, run, verdict};
 
 /// What an engine is made of.
 #[derive(Clone, Debug)]
@@ -81,6 +82,8 @@ pub struct RunOptions {
     pub tenant: String,
     /// When the answer is of no use any more. A job that would still wait then is refused.
     pub deadline: Option<Instant>,
+    /// Answers the calls of the job's tools.
+    pub tools: Option<ToolHost>,
 }
 
 /// Runs jobs. Dropping a run's future destroys its jar; dropping the engine ends everything.
@@ -141,10 +144,11 @@ impl Engine {
     /// Runs a job to its end, with output as it comes or a way to cancel it.
     pub async fn run_with(&self, job: Job, options: RunOptions) -> Result<Outcome, RunError> {
         let policy = self.admitted(&job.policy)?;
-        check_request(&job)?;
+        request::check(&job, &options)?;
         let id = new_id()?;
         let asked = Instant::now();
-        let report = belljar_guard::check(&job.code, &policy.language);
+        let language = guard::language(&policy, &job);
+        let report = belljar_guard::check_job(&job, &language);
         if !report.is_clean() {
             return Ok(guard::rejected(id, policy.walls, &report));
         }
@@ -169,11 +173,14 @@ impl Engine {
         let limits = &policy.limits;
         let frame = JobFrame {
             code: job.code,
-            context: job.input,
+            inputs: job.inputs,
             environment: self.setting.own_environment(&policy, &jar.temporary),
-            guard: guard::frame(&policy.language, report),
+            guard: guard::frame(language, report),
+            tools: job.tools.clone(),
         };
-        let record = run::run(jar, frame, limits, options.chunks, cancel).await?;
+        let contact =
+            Contact { sink: options.chunks, cancel, tools: &job.tools, host: options.tools };
+        let record = run::run(jar, frame, limits, contact).await?;
         let ended = record.facts.ended;
         let usage = Usage {
             queue_ms,
@@ -199,6 +206,7 @@ impl Engine {
             stdout: record.stdout,
             stderr: record.stderr,
             denials,
+            tool_calls: record.tool_calls,
             usage,
             isolation,
             artifacts: record.artifacts,
@@ -219,20 +227,6 @@ impl Engine {
         }
         Ok(policy)
     }
-}
-
-fn check_request(job: &Job) -> Result<(), RequestError> {
-    if job.code.len() > Job::MAX_CODE {
-        let (bytes, allowed) = (job.code.len(), Job::MAX_CODE);
-        return Err(RequestError::CodeTooLong { bytes, allowed });
-    }
-    let Some(input) = &job.input else { return Ok(()) };
-    let text = input.get().as_bytes();
-    if text.len() > Job::MAX_INPUT {
-        let most = Job::MAX_INPUT;
-        return Err(RequestError::Input(format!("it has more than {most} bytes")));
-    }
-    json::check(text, MAX_DEPTH).map_err(|fault| RequestError::Input(fault.to_string()))
 }
 
 /// Destroys a jar after its caller has the outcome: killing a process and closing what leads to it

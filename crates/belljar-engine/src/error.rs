@@ -20,9 +20,22 @@ pub enum RequestError {
         /// What is allowed.
         allowed: usize,
     },
-    /// The input is too long, too deep or not JSON.
-    #[error("the input is not usable: {0}")]
-    Input(String),
+    /// An input is too long, too deep or not JSON, or has no name that code can use.
+    #[error("the input `{name}` is not usable: {why}")]
+    Input {
+        /// Under which name.
+        name: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A tool cannot be offered.
+    #[error("the tool `{name}` cannot be offered: {why}")]
+    Tool {
+        /// What it was to be called.
+        name: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// The interpreter named does not exist or is not one we can run.
     #[error("the interpreter {} cannot be used: {why}", .path.display())]
     Python {
@@ -41,7 +54,12 @@ impl RequestError {
                 Some("`belljar explain` prints the policy in force with every default")
             }
             RequestError::CodeTooLong { .. } => Some("pass data as input, not inside the code"),
-            RequestError::Input(_) => Some("pass one JSON value, for example --input '[1, 2, 3]'"),
+            RequestError::Input { .. } => {
+                Some("an input is JSON under a Python name, for example --input '[1, 2, 3]'")
+            }
+            RequestError::Tool { .. } => {
+                Some("a tool has a Python name of its own, and a caller that answers its calls")
+            }
             RequestError::Python { .. } => {
                 Some("name a CPython from 3.10 to 3.13, or the bin/python of a venv, with --python")
             }

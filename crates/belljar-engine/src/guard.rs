@@ -2,17 +2,26 @@
 
 use belljar_guard::{Report, Rule, Violation};
 use belljar_protocol::{
-    Denial, FromJar, GuardFrame, GuestError, Isolation, Kind, LanguagePolicy, LanguageProfile,
-    Layer, Layers, Outcome, Output, Status, Usage, Walls,
+    Denial, FromJar, GuardFrame, GuestError, Isolation, Job, Kind, LanguagePolicy, LanguageProfile,
+    Layer, Layers, Outcome, Output, Policy, Status, Usage, Walls,
 };
 
 use crate::verdict::End;
 
+/// The language of a job: what its policy grants, and the module of its tools.
+pub(crate) fn language(policy: &Policy, job: &Job) -> LanguagePolicy {
+    let mut language = policy.language.clone();
+    if language.profile != LanguageProfile::Open && !job.tools.is_empty() {
+        language.imports.push("tools".into());
+    }
+    language
+}
+
 /// What a jar is told, under a profile that grants less than everything.
-pub(crate) fn frame(language: &LanguagePolicy, report: Report) -> Option<GuardFrame> {
-    (language.profile != LanguageProfile::Open).then(|| GuardFrame {
+pub(crate) fn frame(language: LanguagePolicy, report: Report) -> Option<GuardFrame> {
+    (language.profile != LanguageProfile::Open).then_some(GuardFrame {
         profile: language.profile,
-        imports: language.imports.clone(),
+        imports: language.imports,
         own: report.guarded.own,
         code: report.guarded.edited,
     })
@@ -46,6 +55,7 @@ pub(crate) fn rejected(id: String, walls: Walls, report: &Report) -> Outcome {
         denials: report.violations.iter().map(denial).collect(),
         usage: Usage::default(),
         isolation: Isolation { tier: "none".into(), walls, layers: Layers::default() },
+        tool_calls: vec![],
         artifacts: vec![],
     }
 }

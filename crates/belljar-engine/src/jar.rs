@@ -33,7 +33,7 @@ pub(crate) struct Jar {
     pub status: File,
     pub stdout: pipe::Receiver,
     pub stderr: pipe::Receiver,
-    pub job: Option<pipe::Sender>,
+    pub job: pipe::Sender,
     pub frames: pipe::Receiver,
     pub listener: AsyncFd<OwnedFd>,
     pub directory: OwnedFd,
@@ -80,7 +80,7 @@ impl Jar {
             stdout: receiver(stdout)?,
             stderr: receiver(stderr)?,
             frames: receiver(frames)?,
-            job: Some(pipe::Sender::from_owned_fd(job).while_doing("watch a jar's pipe")?),
+            job: pipe::Sender::from_owned_fd(job).while_doing("watch a jar's pipe")?,
             listener: watched(listener).while_doing("watch a jar's filter")?,
             pidfd: watched(unsealed.into_pidfd()).while_doing("watch a jar")?,
             pid,
@@ -106,8 +106,7 @@ impl Jar {
     async fn warmed(&mut self) -> std::io::Result<()> {
         let body = serde_json::to_vec(&ToJar::Warm {})?;
         let frame = frame::encode(&body).map_err(std::io::Error::other)?;
-        let job = self.job.as_mut().ok_or_else(|| std::io::Error::other("no job pipe"))?;
-        job.write_all(&frame).await?;
+        self.job.write_all(&frame).await?;
         let mut decoder = Decoder::new(64);
         let mut piece = [0; 64];
         loop {

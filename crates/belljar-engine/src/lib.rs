@@ -38,8 +38,10 @@ mod outside;
 mod planning;
 mod pool;
 mod python;
+mod request;
 mod run;
 mod scratch;
+mod tools;
 mod verdict;
 mod watched;
 mod zygote;
@@ -52,6 +54,7 @@ pub use install::Installation;
 pub use planning::Plan;
 pub use pool::PoolConfig;
 pub use python::Python;
+pub use tools::{Answer, Call, IN_FLIGHT, ToolHost};
 
 /// The layers that are missing: none, but in a build for tests that was told to leave some out.
 pub fn ablated() -> Vec<String> {

@@ -1,5 +1,6 @@
 //! One run: send the job, watch the jar, end it, and gather what the kernel knows of it.
 
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
@@ -7,7 +8,9 @@ use std::time::{Duration, Instant};
 use belljar_jail::JAR_DIRECTORY_INODES;
 use belljar_protocol::frame::{self, Decoder, FrameFault};
 use belljar_protocol::json::{self, JsonFault, MAX_DEPTH};
-use belljar_protocol::{Artifact, FromJar, JobFrame, LimitName, Limits, Output, ToJar, Walls};
+use belljar_protocol::{
+    Artifact, FromJar, JobFrame, LimitName, Limits, Output, ToJar, Tool, ToolCall, Walls,
+};
 use belljar_sys::cpu_time;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
@@ -21,6 +24,7 @@ use crate::error::While;
 use crate::jar::Jar;
 use crate::outside::{self, Status};
 use crate::scratch::{self, Scratch};
+use crate::tools::{Call, ToolHost, Tools};
 use crate::verdict::{End, Facts};
 use crate::zygote::Ended;
 
@@ -46,6 +50,7 @@ pub(crate) struct Record<'a> {
     pub stdout: Output,
     pub stderr: Output,
     pub wall: Duration,
+    pub tool_calls: Vec<ToolCall>,
     pub artifacts: Vec<Artifact>,
     pub jar: Jar,
 }
@@ -76,12 +81,24 @@ struct Watch<'a> {
     sink: Option<mpsc::Sender<Chunk>>,
     /// What the sink had no room for yet. Nothing more is read until it has.
     unsent: Option<Chunk>,
-    /// How much came through the pipe for the result.
+    /// How much came through the pipe for the result since the last call.
     said_bytes: u64,
     /// It claimed a frame that is longer than allowed.
     overlong: bool,
     /// The most private memory that was seen.
     peak_data: u64,
+    /// Frames that the jar has not read yet, and how much of the first it has.
+    unread: VecDeque<Vec<u8>>,
+    read: usize,
+    tools: Tools<'a>,
+}
+
+/// What a run has to do with its caller while it is under way.
+pub(crate) struct Contact<'a> {
+    pub sink: Option<mpsc::Sender<Chunk>>,
+    pub cancel: Option<oneshot::Receiver<()>>,
+    pub tools: &'a [Tool],
+    pub host: Option<ToolHost>,
 }
 
 /// Runs one job in `jar` to its end.
@@ -89,11 +106,17 @@ pub(crate) async fn run<'a>(
     jar: Jar,
     job: JobFrame,
     limits: &'a Limits,
-    sink: Option<mpsc::Sender<Chunk>>,
-    cancel: Option<oneshot::Receiver<()>>,
+    contact: Contact<'a>,
 ) -> Result<Record<'a>, EngineError> {
     let ledger = Ledger::new(jar.zygote.profile.clone(), limits, jar.zygote.baseline);
     let most = usize::try_from(limits.result_bytes + FRAME_ROOM).unwrap_or(usize::MAX);
+    let body = serde_json::to_vec(&ToJar::Job(job))
+        .map_err(io::Error::other)
+        .while_doing("write the job")?;
+    let first = frame::encode(&body).map_err(io::Error::other).while_doing("frame the job")?;
+    let cpu_before = cpu_time(jar.pid).while_doing("read a jar's clock")?;
+    let started = Instant::now();
+    let deadline = Moment::now() + Duration::from_millis(limits.wall_ms);
     let mut watch = Watch {
         jar,
         ledger,
@@ -101,20 +124,16 @@ pub(crate) async fn run<'a>(
         decoder: Decoder::new(most),
         out: Capture::default(),
         err: Capture::default(),
-        sink,
+        sink: contact.sink,
         unsent: None,
         said_bytes: 0,
         overlong: false,
         peak_data: 0,
+        unread: VecDeque::from([first]),
+        read: 0,
+        tools: Tools::new(contact.tools, limits, contact.host, deadline),
     };
-    let body = serde_json::to_vec(&ToJar::Job(job))
-        .map_err(io::Error::other)
-        .while_doing("write the job")?;
-    let bytes = frame::encode(&body).map_err(io::Error::other).while_doing("frame the job")?;
-    let cpu_before = cpu_time(watch.jar.pid).while_doing("read a jar's clock")?;
-    let started = Instant::now();
-    let deadline = Moment::now() + Duration::from_millis(limits.wall_ms);
-    let end = watch.watch(bytes, deadline, cancel).await?;
+    let end = watch.watch(contact.cancel).await?;
     let wall = started.elapsed();
     watch.finish(end, wall, cpu_before).await
 }
@@ -123,34 +142,35 @@ impl<'a> Watch<'a> {
     /// Watches until something decides how the run ends. The first thing that does, does.
     async fn watch(
         &mut self,
-        job: Vec<u8>,
-        deadline: Moment,
         mut cancel: Option<oneshot::Receiver<()>>,
     ) -> Result<End, EngineError> {
-        let mut sender = self.jar.job.take();
-        let sending = async move {
-            if let Some(sender) = sender.as_mut() {
-                // A jar that does not read its job will not get it; the deadline sees to that.
-                sender.write_all(&job).await.ok();
-            }
-            sender
-        };
-        let mut sending = std::pin::pin!(sending);
         let mut measure = interval_at(Moment::now() + MEASURE, MEASURE);
         measure.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (mut out, mut err, mut said) = ([0; PIECE], [0; PIECE], [0; PIECE]);
-        let mut unsent = true;
         let mut deaf = false;
         let mut frames_closed: Option<Moment> = None;
         loop {
+            let deadline = self.tools.deadline.at();
             let closing = frames_closed.unwrap_or(deadline).min(deadline);
+            let listens = frames_closed.is_none() && self.tools.has_room(self.unread.len());
             tokio::select! {
-                sender = &mut sending, if unsent => {
-                    unsent = false;
-                    // Kept open: its end is how a jar would learn that the engine is gone.
-                    self.jar.job = sender;
+                written = write(&mut self.jar.job, self.unread.front(), self.read) => {
+                    match written {
+                        Ok(count @ 1..) => self.was_read(count),
+                        // A jar that reads no more gets no more; the deadline sees to that.
+                        _ => self.unread.clear(),
+                    }
+                    if let Some(end) = self.frames() {
+                        return Ok(end);
+                    }
                 }
-                read = self.jar.frames.read(&mut said), if frames_closed.is_none() => {
+                answer = self.tools.exchange() => {
+                    self.unread.extend(answer);
+                    if let Some(end) = self.frames() {
+                        return Ok(end);
+                    }
+                }
+                read = self.jar.frames.read(&mut said), if listens => {
                     match read {
                         Ok(count @ 1..) => {
                             if let Some(end) = self.heard(&said[..count]) {
@@ -214,6 +234,15 @@ impl<'a> Watch<'a> {
         }
     }
 
+    /// The jar has room for so much more of the first frame.
+    fn was_read(&mut self, count: usize) {
+        self.read += count;
+        if self.unread.front().is_some_and(|frame| self.read >= frame.len()) {
+            self.unread.pop_front();
+            self.read = 0;
+        }
+    }
+
     /// Takes a piece of the frame stream; an end if it completes or breaks one.
     fn heard(&mut self, piece: &[u8]) -> Option<End> {
         self.said_bytes += piece.len() as u64;
@@ -227,15 +256,41 @@ impl<'a> Watch<'a> {
             Err(fault) => return Some(End::BrokenFrame(fault.to_string())),
             Ok(()) => {}
         }
-        let body = self.decoder.next()?;
-        Some(match parse(&body, self.limits) {
+        self.frames()
+    }
+
+    /// Takes the frames that have come, as long as another call may come.
+    fn frames(&mut self) -> Option<End> {
+        while self.tools.has_room(self.unread.len()) {
+            let body = self.decoder.next()?;
+            let end = self.frame(&body);
+            if end.is_some() {
+                return end;
+            }
+        }
+        None
+    }
+
+    fn frame(&mut self, body: &[u8]) -> Option<End> {
+        match parse(body, self.limits) {
+            Ok(FromJar::Call { call, tool, args, kwargs }) => {
+                self.said_bytes = self.decoder.held() as u64;
+                self.tools.take(Call { call, tool, args, kwargs })
+            }
+            other => Some(self.last(other)),
+        }
+    }
+
+    /// What must be the last frame of a jar.
+    fn last(&self, message: Result<FromJar, End>) -> End {
+        match message {
             Ok(FromJar::Ready {}) => End::BrokenFrame("it said that it was ready".into()),
             Ok(_) if self.decoder.held() > 0 => {
                 End::BrokenFrame("it said more after its last frame".into())
             }
             Ok(last) => End::Said(last),
             Err(end) => end,
-        })
+        }
     }
 
     /// The jar's process has ended: whatever it had said by then still counts.
@@ -243,6 +298,12 @@ impl<'a> Watch<'a> {
         let mut piece = [0; PIECE];
         while let Ok(count @ 1..) = read_now(&self.jar.frames, &mut piece) {
             if let Some(end) = self.heard(&piece[..count]) {
+                return end;
+            }
+        }
+        // Calls of one that is gone are only counted.
+        while let Some(body) = self.decoder.next() {
+            if let Some(end) = self.frame(&body) {
                 return end;
             }
         }
@@ -364,6 +425,7 @@ impl<'a> Watch<'a> {
             stdout: self.out.output(),
             stderr: self.err.output(),
             wall,
+            tool_calls: self.tools.made(),
             artifacts,
             jar: self.jar,
         })
@@ -413,6 +475,18 @@ pub(crate) async fn cancelled(cancel: &mut Option<oneshot::Receiver<()>>) {
         *cancel = None;
     }
     std::future::pending().await
+}
+
+/// Writes what is left of a frame; waits for ever if there is none.
+async fn write(
+    pipe: &mut pipe::Sender,
+    frame: Option<&Vec<u8>>,
+    written: usize,
+) -> io::Result<usize> {
+    match frame {
+        Some(frame) => pipe.write(&frame[written..]).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Room in the sink for one chunk; `None` if nobody listens any more.

@@ -59,7 +59,7 @@ pub(crate) fn decide(
         End::Said(FromJar::Done { result }) => return Ok(result),
         End::Said(FromJar::Failed(failure)) => raised(failure, facts, ledger, limits),
         End::Said(FromJar::BadResult { fault, detail }) => bad_result(fault, &detail),
-        End::Said(FromJar::Ready {}) => broken("it said only that it was ready"),
+        End::Said(FromJar::Ready {} | FromJar::Call { .. }) => broken("it did not answer"),
         End::BrokenFrame(what) => broken(&what),
         End::PipeClosed => engine_word(
             Kind::Crash,
@@ -109,6 +109,7 @@ fn allowed(name: LimitName, limits: &Limits) -> u64 {
         LimitName::Threads => limits.threads,
         LimitName::Processes => limits.processes,
         LimitName::Denials => limits.denials,
+        LimitName::ToolCalls => limits.tool_calls,
     }
 }
 
@@ -163,6 +164,10 @@ fn limit(name: LimitName, limits: &Limits) -> GuestError {
         LimitName::Denials => (
             format!("more than {allowed} calls were refused"),
             "stop retrying what is refused; `denials` says what to write instead",
+        ),
+        LimitName::ToolCalls => (
+            format!("the run called tools more than {allowed} times"),
+            "ask for more in one call, or raise limits.tool_calls",
         ),
     };
     let mut error = engine_word(Kind::Limit, "LimitExceeded", &message, hint);

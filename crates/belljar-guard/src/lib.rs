@@ -33,8 +33,9 @@ mod text;
 mod walk;
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
-use belljar_protocol::LanguagePolicy;
+use belljar_protocol::{Job, LanguagePolicy};
 use ruff_python_ast::{ModModule, PythonVersion};
 use ruff_python_parser::{Mode, ParseOptions, Parsed, parse_unchecked};
 use ruff_text_size::TextRange;
@@ -48,12 +49,16 @@ use report::Found;
 
 /// Reads a program and reports everything in it that the policy does not grant.
 pub fn check(source: &str, policy: &LanguagePolicy) -> Report {
+    check_given(source, policy, HashSet::new())
+}
+
+fn check_given(source: &str, policy: &LanguagePolicy, given: HashSet<&str>) -> Report {
     let Some(grants) = Grants::of(policy) else { return Report::default() };
     let source = &*with_plain_newlines(source);
     match parsed(source, grants.profile.source_bytes) {
         Err(found) => Report::refusing(source, found),
         Ok(parsed) => {
-            let walked = walk::walk(&parsed, &grants);
+            let walked = walk::walk(&parsed, &grants, given);
             if !walked.found.is_empty() {
                 return Report::refusing(source, walked.found);
             }
@@ -63,13 +68,20 @@ pub fn check(source: &str, policy: &LanguagePolicy) -> Report {
     }
 }
 
+/// Reads the program of a job. What the job gives it by name hides builtins of that name.
+pub fn check_job(job: &Job, policy: &LanguagePolicy) -> Report {
+    let inputs = job.inputs.keys().map(String::as_str);
+    let given = inputs.chain(job.tools.iter().map(|tool| tool.name.as_str())).collect();
+    check_given(&job.code, policy, given)
+}
+
 /// The names, attributes, imports and texts that the guard sees in a program, or nothing if it
 /// refuses the text itself. This is what is compared with what CPython sees.
 pub fn facts(source: &str) -> Option<Vec<Fact>> {
     let policy = LanguagePolicy::of(belljar_protocol::LanguageProfile::Agent);
     let grants = Grants::of(&policy)?;
     let parsed = parsed(&with_plain_newlines(source), usize::MAX).ok()?;
-    Some(walk::walk_noting(&parsed, &grants, Some(vec![])).1)
+    Some(walk::walk_noting(&parsed, &grants, HashSet::new(), Some(vec![])).1)
 }
 
 /// What the runtime half goes by, for every profile.

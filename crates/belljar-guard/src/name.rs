@@ -74,7 +74,9 @@ fn builtin_instead(name: &str) -> &'static str {
 impl<'a> Walker<'a> {
     /// Whether the program binds this name where it is read.
     pub fn is_bound(&self, name: &str) -> bool {
-        self.gathered.module.contains(name) || self.bound.get(name).is_some_and(|count| *count > 0)
+        self.gathered.module.contains(name)
+            || self.given.contains(name)
+            || self.bound.get(name).is_some_and(|count| *count > 0)
     }
 
     /// Whether this is the builtin of that name.

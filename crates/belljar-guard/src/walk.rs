@@ -1,6 +1,6 @@
 //! One walk over the tree. Every kind of node is named here: what is not known is refused.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use ruff_python_ast::token::Tokens;
 use ruff_python_ast::{
@@ -57,6 +57,8 @@ pub(crate) struct Walked {
 pub(crate) struct Walker<'a> {
     pub grants: &'a Grants<'a>,
     pub gathered: &'a Gathered<'a>,
+    /// Names that the program finds there from the start.
+    pub given: HashSet<&'a str>,
     pub tokens: &'a Tokens,
     pub place: Place,
     /// The names that functions and classes around bind, with how many of them do.
@@ -72,20 +74,26 @@ pub(crate) struct Walker<'a> {
 }
 
 /// Walks over a program and judges it.
-pub(crate) fn walk(parsed: &Parsed<ModModule>, grants: &Grants<'_>) -> Walked {
-    walk_noting(parsed, grants, None).0
+pub(crate) fn walk(
+    parsed: &Parsed<ModModule>,
+    grants: &Grants<'_>,
+    given: HashSet<&str>,
+) -> Walked {
+    walk_noting(parsed, grants, given, None).0
 }
 
 /// The same, with what was seen.
 pub(crate) fn walk_noting(
     parsed: &Parsed<ModModule>,
     grants: &Grants<'_>,
+    given: HashSet<&str>,
     facts: Option<Vec<Fact>>,
 ) -> (Walked, Vec<Fact>) {
     let gathered = gather(parsed.suite());
     let mut walker = Walker {
         grants,
         gathered: &gathered,
+        given,
         tokens: parsed.tokens(),
         place: Place::Module,
         bound: HashMap::new(),

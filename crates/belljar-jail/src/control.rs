@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
+    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketType,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -16,6 +16,22 @@ use serde::de::DeserializeOwned;
 /// The longest message.
 pub const MAX_MESSAGE: usize = 128 << 10;
 const MAX_FDS: usize = 8;
+
+/// A stream socket that this process was started with at `number`. Programs that it starts do not
+/// get it. To be taken before the process opens anything of its own.
+pub fn inherited_socket(number: i32) -> io::Result<OwnedFd> {
+    if number <= 2 {
+        return Err(io::Error::other("the standard streams have their own use"));
+    }
+    let own = belljar_sys::fds::inherited(number)?;
+    let kind = rustix::net::sockopt::socket_type(&own)?;
+    let domain = rustix::net::sockopt::socket_domain(&own)?;
+    if (domain, kind) != (AddressFamily::UNIX, SocketType::STREAM) {
+        return Err(io::Error::other("it is no Unix stream socket"));
+    }
+    rustix::io::fcntl_setfd(&own, rustix::io::FdFlags::CLOEXEC)?;
+    Ok(own)
+}
 
 /// Sends one message with the descriptors that belong to it.
 pub fn send(

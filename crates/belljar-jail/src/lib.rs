@@ -30,7 +30,7 @@ mod removal;
 mod root;
 
 pub use belljar_sys::name_of as call_name;
-pub use control::{MAX_MESSAGE, receive, send, send_patiently};
+pub use control::{MAX_MESSAGE, inherited_socket, receive, send, send_patiently};
 pub use enter::{SealReport, seal};
 pub use fault::hint;
 pub use files::JAR_DIRECTORY_INODES;

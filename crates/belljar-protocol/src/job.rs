@@ -1,33 +1,45 @@
 //! What the caller asks for.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::Policy;
+use crate::{Policy, Tool};
 
-/// One request: code, its input, and the policy it runs under.
+/// One request: code, its inputs, the policy it runs under, and the tools it may call.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
     /// Python source. It is compiled inside the jar and nowhere else.
     pub code: String,
-    /// Any JSON; the code sees it as `context`. Absent means `None`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub input: Option<Box<RawValue>>,
+    /// Any JSON, by the name under which the code sees it. `context` is `None` if it is not here.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub inputs: BTreeMap<String, Box<RawValue>>,
     /// What the code may do and how much it may use.
     #[serde(default)]
     pub policy: Policy,
+    /// Functions of the caller's that the code may call.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<Tool>,
 }
 
 impl Job {
     /// The longest source a job may carry, in bytes.
     pub const MAX_CODE: usize = 4 << 20;
-    /// The longest input a job may carry, in bytes of JSON.
+    /// The longest inputs a job may carry, in bytes of JSON.
     pub const MAX_INPUT: usize = 16 << 20;
 
     /// A job with this code and the default policy.
     pub fn new(code: impl Into<String>) -> Job {
         Job { code: code.into(), ..Job::default() }
+    }
+
+    /// The same job, with an input.
+    #[must_use]
+    pub fn with_input(mut self, name: impl Into<String>, value: Box<RawValue>) -> Job {
+        self.inputs.insert(name.into(), value);
+        self
     }
 
     /// The same job under another policy.

@@ -8,6 +8,9 @@
 /// How deep a value may nest.
 pub const MAX_DEPTH: usize = 100;
 
+/// How many digits in a row a number may have: CPython writes and reads integers up to there.
+pub const MAX_DIGITS: usize = 4_300;
+
 /// What is wrong with a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JsonFault {
@@ -17,6 +20,8 @@ pub enum JsonFault {
     LoneSurrogate,
     /// Not UTF-8.
     NotUtf8,
+    /// A number with more than [`MAX_DIGITS`] digits in a row.
+    LongNumber,
     /// Not JSON, from this byte on.
     Syntax {
         /// The offset.
@@ -30,6 +35,7 @@ impl std::fmt::Display for JsonFault {
             JsonFault::TooDeep => f.write_str("nested too deep"),
             JsonFault::LoneSurrogate => f.write_str("half of a surrogate pair in a text"),
             JsonFault::NotUtf8 => f.write_str("not UTF-8"),
+            JsonFault::LongNumber => write!(f, "a number with more than {MAX_DIGITS} digits"),
             JsonFault::Syntax { at } => write!(f, "not JSON at byte {at}"),
         }
     }
@@ -134,10 +140,11 @@ impl Scan<'_> {
         if !matches!(self.peek(), Some(b'0'..=b'9')) {
             return Err(self.fault());
         }
+        let start = self.at;
         while matches!(self.peek(), Some(b'0'..=b'9')) {
             self.at += 1;
         }
-        Ok(())
+        if self.at - start > MAX_DIGITS { Err(JsonFault::LongNumber) } else { Ok(()) }
     }
 
     fn number(&mut self) -> Result<(), JsonFault> {

@@ -28,6 +28,7 @@ mod outcome;
 pub mod pipe;
 mod policy;
 mod quantity;
+mod tool;
 mod wire;
 
 pub use exit::ExitCode;
@@ -38,6 +39,7 @@ pub use outcome::{
     Status, Usage,
 };
 pub use policy::{LimitName, Limits, Network, Policy, PolicyFault, Preset, Walls};
+pub use tool::{CallStatus, Tool, ToolCall, ToolFault, ToolFaultKind};
 pub use wire::{
     FromJar, FromZygote, GuardFrame, GuestFailure, JobFrame, ResultFault, SetupFault, ToJar,
     ToZygote, WIRE_VERSION,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{LimitName, Walls};
+use crate::{LimitName, ToolCall, Walls};
 
 /// Whether the code ran to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -198,6 +198,9 @@ pub struct Outcome {
     pub stderr: Output,
     /// What was refused.
     pub denials: Vec<Denial>,
+    /// The calls of the caller's tools, in the order they were made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tool_calls: Vec<ToolCall>,
     /// What it used.
     pub usage: Usage,
     /// How it was isolated.

@@ -2,12 +2,13 @@
 //!
 //! Requests carry a number of the caller's choice; every message about a run carries it back. Many
 //! runs may be under way at once, and their messages come in any order, but for each run `output`
-//! comes before its one `outcome` or `failed`. The files in `golden/pipe` hold one message each, and
+//! and `call` come before its one `outcome` or `failed`. The files in `golden/pipe` hold one message each, and
 //! the tests of every language read them.
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
-use crate::{Job, Outcome};
+use crate::{Job, Outcome, ToolFault};
 
 /// The version of these messages. A caller that finds another does not go on.
 pub const PIPE_VERSION: u32 = 1;
@@ -39,6 +40,19 @@ pub enum ToEngine {
     Cancel {
         /// The caller's number for it.
         id: u64,
+    },
+    /// What came of a call. Of use as long as the run is under way.
+    Answer {
+        /// The caller's number for the run.
+        id: u64,
+        /// The run's number for the call.
+        call: u64,
+        /// What the tool returned; absent means `None`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        result: Option<Box<RawValue>>,
+        /// Why it returned nothing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<ToolFault>,
     },
 }
 
@@ -103,6 +117,19 @@ pub enum FromEngine {
         /// What was written; bytes that are not UTF-8 are replaced.
         text: String,
     },
+    /// A run calls one of its tools, and wants an answer.
+    Call {
+        /// The caller's number for the run.
+        id: u64,
+        /// The run's number for the call.
+        call: u64,
+        /// One of the names that the job offered.
+        tool: String,
+        /// Arguments by position: an array.
+        args: Box<RawValue>,
+        /// Arguments by name: an object.
+        kwargs: Box<RawValue>,
+    },
     /// What came of a run.
     Outcome {
         /// The caller's number for the run.
@@ -142,12 +169,19 @@ mod tests {
                 )*
             };
         }
-        golden!(FromEngine: "ready" "output" "outcome" "failed" "failed_without_id");
-        golden!(ToEngine: "cancel");
+        golden!(FromEngine: "ready" "output" "outcome" "failed" "failed_without_id" "call");
+        golden!(ToEngine: "cancel" "answer" "answer_null" "answer_error");
         // A request is written with every default.
         let run = again::<ToEngine>(include_str!("../../../golden/pipe/run.json"));
         let (job, limits) = (&run["run"]["job"], &run["run"]["job"]["policy"]["limits"]);
-        assert_eq!((&limits["wall_ms"], &job["input"]), (&2000.into(), &vec![1, 2, 3].into()));
+        assert_eq!(
+            (&limits["wall_ms"], &job["inputs"]["n"]),
+            (&2000.into(), &vec![1, 2, 3].into())
+        );
+        assert_eq!(
+            (&job["tools"][0]["async"], &job["tools"][0]["budget_ms"]),
+            (&true.into(), &250.into())
+        );
         assert_eq!(job["policy"]["language"]["imports"][0], "mypackage");
         let least = again::<ToEngine>(include_str!("../../../golden/pipe/run_least.json"));
         assert_eq!(least["run"]["id"], u64::MAX);

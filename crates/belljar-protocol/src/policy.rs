@@ -104,6 +104,8 @@ pub struct Limits {
     pub processes: u64,
     /// Refused calls after which the run is ended.
     pub denials: u64,
+    /// Calls of the caller's tools.
+    pub tool_calls: u64,
 }
 
 impl Default for Limits {
@@ -120,6 +122,7 @@ impl Default for Limits {
             threads: 8,
             processes: 0,
             denials: 1_000,
+            tool_calls: 1_000,
         }
     }
 }
@@ -153,6 +156,8 @@ pub enum LimitName {
     Processes,
     /// [`Limits::denials`].
     Denials,
+    /// [`Limits::tool_calls`].
+    ToolCalls,
 }
 
 impl LimitName {
@@ -171,6 +176,7 @@ impl LimitName {
             LimitName::Threads => "threads",
             LimitName::Processes => "processes",
             LimitName::Denials => "denials",
+            LimitName::ToolCalls => "tool_calls",
         }
     }
 }
@@ -197,7 +203,7 @@ impl std::error::Error for PolicyFault {}
 
 impl Limits {
     /// The least and the most that each limit may be. Zero never means "without limit".
-    fn ranges(&self) -> [(LimitName, u64, u64, u64); 11] {
+    fn ranges(&self) -> [(LimitName, u64, u64, u64); 12] {
         use LimitName::*;
         [
             (WallMs, self.wall_ms, 1, 24 * 3_600_000),
@@ -211,6 +217,7 @@ impl Limits {
             (Threads, self.threads, 0, 4_096),
             (Processes, self.processes, 0, 4_096),
             (Denials, self.denials, 1, 1_000_000_000),
+            (ToolCalls, self.tool_calls, 0, 1_000_000),
         ]
     }
 
@@ -229,6 +236,7 @@ impl Limits {
             threads: self.threads.min(ceiling.threads),
             processes: self.processes.min(ceiling.processes),
             denials: self.denials.min(ceiling.denials),
+            tool_calls: self.tool_calls.min(ceiling.tool_calls),
         }
     }
 }

@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::LanguageProfile;
+use crate::{LanguageProfile, Tool, ToolFault};
 
 /// The version of these messages. Engine and zygote refuse each other when it differs.
-pub const WIRE_VERSION: u32 = 1;
+pub const WIRE_VERSION: u32 = 2;
 
 /// A layer that could not be set up: which one, at what step, on what object, with what answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,6 +104,17 @@ pub enum ToJar {
     Warm {},
     /// The one job.
     Job(JobFrame),
+    /// What came of a call, once it is known.
+    Answer {
+        /// The jar's number for the call.
+        call: u64,
+        /// What the tool returned; absent means `None`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        result: Option<Box<RawValue>>,
+        /// Why it returned nothing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<ToolFault>,
+    },
 }
 
 /// The one job a jar is sent.
@@ -111,15 +122,18 @@ pub enum ToJar {
 pub struct JobFrame {
     /// Python source.
     pub code: String,
-    /// What the code sees as `context`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub context: Option<Box<RawValue>>,
+    /// What the code sees, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub inputs: BTreeMap<String, Box<RawValue>>,
     /// Where its environment differs from what jars of the zygote have anyway.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,
     /// What the guard saw in it, under a language profile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guard: Option<GuardFrame>,
+    /// What it may call.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<Tool>,
 }
 
 /// What the runtime half of the guard goes by.
@@ -179,6 +193,17 @@ pub struct GuestFailure {
 pub enum FromJar {
     /// Warm and waiting for its job.
     Ready {},
+    /// The code calls a tool, and goes on.
+    Call {
+        /// The jar's number for it.
+        call: u64,
+        /// The tool's name.
+        tool: String,
+        /// Arguments by position: an array.
+        args: Box<RawValue>,
+        /// Arguments by name: an object.
+        kwargs: Box<RawValue>,
+    },
     /// The code ran to its end.
     Done {
         /// What it answered.

@@ -10,6 +10,7 @@ costs. So what a jar does before and after its code is little, and modules that 
 (`threading` has much to do after a fork) are not imported.
 """
 
+import _thread
 import ast
 import atexit
 import dis
@@ -34,12 +35,15 @@ LAST_RESORT = b'{"failed":{"type":"MemoryError","message":""}}'
 STORE_NAME = bytes([dis.opmap["STORE_NAME"]])
 LOAD_AND_RETURN = bytes([dis.opmap["LOAD_CONST"], dis.opmap["RETURN_VALUE"]])
 RETURN_CONST = bytes([dis.opmap.get("RETURN_CONST", 0)])
+WRITING = _thread.allocate_lock()
+# The code may await outside of functions.
+FLAGS, COROUTINE = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, 0x80
 EXIT_FUNCTIONS = 0
 CODE = ""
 WARM_JOB = json.dumps(
     {
         "code": "warm = {'n': [n * n for n in range(8)]}\nresult = sum(warm['n'])",
-        "context": {"n": 1},
+        "inputs": {"context": {"n": 1}},
     }
 )
 # What stands for a value that nests deeper than can be written.
@@ -76,11 +80,13 @@ def read_rest(data):
 
 def write_frame(body):
     frame = len(body).to_bytes(4, "big") + body
-    done = os.write(FRAMES, frame)
-    if done < len(frame):
-        rest = memoryview(frame)[done:]
-        while rest:
-            rest = rest[os.write(FRAMES, rest) :]
+    # Threads of the code may call tools while it comes to its end.
+    with WRITING:
+        done = os.write(FRAMES, frame)
+        if done < len(frame):
+            rest = memoryview(frame)[done:]
+            while rest:
+                rest = rest[os.write(FRAMES, rest) :]
 
 
 def shortened(text, most):
@@ -173,8 +179,8 @@ def ends_in_result(compiled):
 
 def execute(code, space):
     """Runs the code and returns the value of its last expression, if it ends in one."""
-    compiled = compile(code, NAME, "exec", dont_inherit=True)
-    if ends_in_result(compiled):
+    compiled = compile(code, NAME, "exec", FLAGS, dont_inherit=True)
+    if ends_in_result(compiled) and not compiled.co_flags & COROUTINE:
         exec(compiled, space)
         if "result" in space:
             return None
@@ -185,11 +191,26 @@ def execute(code, space):
     tree = compile(code, NAME, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     if last is None:
-        exec(compiled, space)
-        return None
-    exec(compile(tree, NAME, "exec", dont_inherit=True), space)
-    tail = ast.Expression(last.value)
-    return eval(compile(tail, NAME, "eval", dont_inherit=True), space)
+        return evaluate([compiled], space)
+    tail = compile(ast.Expression(last.value), NAME, "eval", FLAGS, dont_inherit=True)
+    return evaluate([compile(tree, NAME, "exec", FLAGS, dont_inherit=True), tail], space)
+
+
+def evaluate(parts, space):
+    """Runs code that was compiled in parts, and returns the value of the last one."""
+    if any(part.co_flags & COROUTINE for part in parts):
+        return importlib.import_module("asyncio").run(awaited(parts, space))
+    for part in parts:
+        value = eval(part, space)
+    return value
+
+
+async def awaited(parts, space):
+    for part in parts:
+        value = eval(part, space)
+        if part.co_flags & COROUTINE:
+            value = await value
+    return value
 
 
 def finish():
@@ -225,7 +246,11 @@ def new_main():
 def run_job(job, space, finish):
     global CODE
     CODE = code = job["code"]
-    space["context"] = job.get("context")
+    space["context"] = None
+    if "inputs" in job:
+        space.update(job["inputs"])
+    if "tools" in job:
+        offer(job["tools"], space)
     if "guard" in job:
         space["__builtins__"] = guarded(job["guard"]).builtins
         code = job["guard"].get("code", code)

@@ -13,13 +13,14 @@ mod serve;
 
 use std::ffi::{c_char, c_int};
 
-/// The Python half, with the zero byte C wants: what the guard grants, its runtime half, and what a
-/// jar does.
+/// The Python half, with the zero byte C wants: what the guard grants, its runtime half, the
+/// caller's tools, and what a jar does.
 const PYTHON_HALF: &str = concat!(
     "import json\nTABLES = json.loads(r'''",
     include_str!("language.json"),
     "''')\n",
     include_str!("guard.py"),
+    include_str!("tools.py"),
     include_str!("jar.py"),
     "\0"
 );

@@ -43,6 +43,9 @@ pub struct Pipe {
     /// Modules to import before jobs come, once for all
     #[arg(long, value_name = "MODULE", value_delimiter = ',')]
     pub preload: Vec<String>,
+    /// Speak over this inherited socket instead of standard input and output
+    #[arg(long, value_name = "NUMBER")]
+    pub descriptor: Option<i32>,
 }
 
 #[derive(Args)]

@@ -1,26 +1,27 @@
 //! `belljar pipe`: the engine as a child process that speaks JSON lines.
 //!
-//! It ends with its caller. When standard input ends, no more requests can come, and what is under
-//! way is still answered, as long as somebody is there to read it: with the caller goes the other end
-//! of standard output too, and then every run is ended and nothing is left.
+//! It ends with its caller. When the input ends, no more requests can come, and what is under way is
+//! still answered, as long as somebody is there to read it: with the caller goes the other end of the
+//! output too, and then every run is ended and nothing is left.
 
 use std::collections::HashMap;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use belljar_engine::{Chunk, Config, Engine, PoolConfig, RunOptions, Stream};
+use belljar_engine::{
+    Answer, Call, Chunk, Config, Engine, IN_FLIGHT, PoolConfig, RunError, RunOptions, Stream,
+    ToolHost,
+};
 use belljar_protocol::pipe::{
     FailureKind, FromEngine, MAX_LINE, OutputStream, PIPE_VERSION, RunFailure, ToEngine,
 };
-use belljar_protocol::{ExitCode, Job};
+use belljar_protocol::{ExitCode, Outcome};
 use serde::Deserialize;
-use tokio::io::{
-    AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, Interest,
-};
-use tokio::net::unix;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::net::{UnixStream, unix};
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 
 use crate::arguments::{Pipe, installation};
 use crate::failure::Failure;
@@ -34,17 +35,42 @@ const UNREAD: usize = 256;
 /// among them.
 const UNDER_WAY: usize = 10_000;
 
-/// The runs under way, by the caller's number, with what cancels each.
+/// How often it is looked whether the caller is still there, once no more requests can come.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The ways to a run under way.
+struct Ways {
+    cancel: Option<oneshot::Sender<()>>,
+    answers: mpsc::Sender<Answer>,
+}
+
+/// The runs under way, by the caller's number.
 #[derive(Clone, Default)]
-struct Runs(Arc<Mutex<HashMap<u64, Option<oneshot::Sender<()>>>>>);
+struct Runs(Arc<Mutex<HashMap<u64, Ways>>>);
 
 impl Runs {
-    fn all(&self) -> MutexGuard<'_, HashMap<u64, Option<oneshot::Sender<()>>>> {
+    fn all(&self) -> MutexGuard<'_, HashMap<u64, Ways>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-pub async fn pipe(arguments: Pipe) -> Result<std::process::ExitCode, Failure> {
+/// The socket that the arguments name. Taken before anything of ours could have its number.
+pub fn inherited(arguments: &Pipe) -> Result<Option<OwnedFd>, Failure> {
+    let Some(number) = arguments.descriptor else { return Ok(None) };
+    belljar_jail::inherited_socket(number).map(Some).map_err(|error| {
+        Failure::usage(
+            format!("descriptor {number} cannot be used: {error}"),
+            "pass the number of a connected Unix stream socket that this program inherits",
+        )
+    })
+}
+
+pub async fn pipe(
+    arguments: Pipe,
+    socket: Option<OwnedFd>,
+) -> Result<std::process::ExitCode, Failure> {
+    let ends = socket.map_or_else(Ends::standard, Ends::socket);
+    let Ends { input, output, reader } = ends.map_err(Failure::os("watch the caller's ends"))?;
     let config = Config {
         preload: arguments.preload,
         pool: PoolConfig::default(),
@@ -58,9 +84,16 @@ pub async fn pipe(arguments: Pipe) -> Result<std::process::ExitCode, Failure> {
         python: engine.python().version.clone(),
     };
     sender.send(ready).await.ok(); // The receiver is right there.
-    let writer = tokio::spawn(write(receiver, output()?));
+    let mut writer = tokio::spawn(write(receiver, output));
     let caller = Caller { engine: engine.clone(), answers: sender, runs: Runs::default() };
-    let listened = caller.listen(input()?).await;
+    let listened = tokio::select! {
+        listened = caller.listen(input, reader) => listened,
+        // Whoever does not read gets nothing run.
+        _gone = &mut writer => {
+            engine.shutdown().await;
+            return Ok((ExitCode::Ok as u8).into());
+        }
+    };
     engine.shutdown().await;
     listened?;
     // The last answers go out as long as somebody is there to read them.
@@ -68,33 +101,51 @@ pub async fn pipe(arguments: Pipe) -> Result<std::process::ExitCode, Failure> {
     Ok((ExitCode::Ok as u8).into())
 }
 
-/// Standard input, read without a thread where it is a pipe.
-fn input() -> Result<Box<dyn AsyncRead + Unpin>, Failure> {
-    let own = std::io::stdin().as_fd().try_clone_to_owned();
-    let own = own.map_err(Failure::os("take standard input"))?;
-    Ok(match unix::pipe::Receiver::from_owned_fd(own) {
-        Ok(pipe) => Box::new(pipe),
-        Err(_no_pipe) => Box::new(tokio::io::stdin()),
-    })
+/// The two ends that belong to the caller. Pipes and sockets are read and written without a thread.
+struct Ends {
+    input: Box<dyn AsyncRead + Unpin>,
+    output: Box<dyn AsyncWrite + Unpin + Send>,
+    /// The output once more, to see whether anybody is at its other end.
+    reader: OwnedFd,
 }
 
-/// Standard output, written without a thread where it is a pipe.
-fn output() -> Result<Box<dyn AsyncWrite + Unpin + Send>, Failure> {
-    let own = std::io::stdout().as_fd().try_clone_to_owned();
-    let own = own.map_err(Failure::os("take standard output"))?;
-    Ok(match unix::pipe::Sender::from_owned_fd(own) {
-        Ok(pipe) => Box::new(pipe),
-        Err(_no_pipe) => Box::new(tokio::io::stdout()),
-    })
+impl Ends {
+    fn standard() -> std::io::Result<Ends> {
+        let own_input = std::io::stdin().as_fd().try_clone_to_owned()?;
+        let own_output = std::io::stdout().as_fd().try_clone_to_owned()?;
+        let reader = own_output.try_clone()?;
+        Ok(Ends {
+            input: match unix::pipe::Receiver::from_owned_fd(own_input) {
+                Ok(pipe) => Box::new(pipe),
+                Err(_no_pipe) => Box::new(tokio::io::stdin()),
+            },
+            output: match unix::pipe::Sender::from_owned_fd(own_output) {
+                Ok(pipe) => Box::new(pipe),
+                Err(_no_pipe) => Box::new(tokio::io::stdout()),
+            },
+            reader,
+        })
+    }
+
+    fn socket(own: OwnedFd) -> std::io::Result<Ends> {
+        let reader = own.try_clone()?;
+        let stream = std::os::unix::net::UnixStream::from(own);
+        stream.set_nonblocking(true)?;
+        let (input, output) = UnixStream::from_std(stream)?.into_split();
+        Ok(Ends { input: Box::new(input), output: Box::new(output), reader })
+    }
 }
 
-/// Waits until nobody can read standard output any more. What is no pipe never tells.
-async fn nobody_reads() {
-    let own = std::io::stdout().as_fd().try_clone_to_owned();
-    match own.map(unix::pipe::Sender::from_owned_fd) {
-        // An error of the pipe is that its other end is closed.
-        Ok(Ok(pipe)) => drop(pipe.ready(Interest::ERROR).await),
-        _ => std::future::pending().await,
+/// Waits until nobody can read our answers any more.
+async fn nobody_reads(reader: OwnedFd) {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    loop {
+        let mut watched = [PollFd::new(&reader, PollFlags::empty())];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        if poll(&mut watched, Some(&now)).is_ok_and(|gone| gone > 0) {
+            return;
+        }
+        tokio::time::sleep(LOOK).await;
     }
 }
 
@@ -145,7 +196,7 @@ struct Caller {
 
 impl Caller {
     /// Takes requests until the caller is gone, and ends what is still running then.
-    async fn listen(self, input: impl AsyncRead + Unpin) -> Result<(), Failure> {
+    async fn listen(self, input: impl AsyncRead + Unpin, reader: OwnedFd) -> Result<(), Failure> {
         let mut input = BufReader::new(input);
         let mut tasks = JoinSet::new();
         let mut line = Vec::new();
@@ -180,7 +231,7 @@ impl Caller {
         }
         tokio::select! {
             () = async { while tasks.join_next().await.is_some() {} } => {}
-            () = nobody_reads() => {}
+            () = nobody_reads(reader) => {}
         }
         // Dropping a run destroys its jar.
         tasks.shutdown().await;
@@ -195,30 +246,52 @@ impl Caller {
     async fn take(&self, request: ToEngine, tasks: &mut JoinSet<()>) {
         match request {
             ToEngine::Cancel { id } => {
-                let stop = self.runs.all().get_mut(&id).and_then(Option::take);
-                if let Some(stop) = stop {
-                    stop.send(()).ok(); // It may be over already.
+                let cancel = self.runs.all().get_mut(&id).and_then(|ways| ways.cancel.take());
+                if let Some(cancel) = cancel {
+                    cancel.send(()).ok(); // It may be over already.
+                }
+            }
+            ToEngine::Answer { id, call, result, error } => {
+                let result = error.map_or(Ok(result), Err);
+                if let Some(ways) = self.runs.all().get(&id) {
+                    // There is room for every call that waits; what does not fit answers none.
+                    ways.answers.try_send(Answer { call, result }).ok();
                 }
             }
             ToEngine::Run { id, job, stream, tenant, deadline_ms } => {
-                let (stop, cancel) = oneshot::channel();
                 if self.runs.all().contains_key(&id) {
                     let message = format!("a run with the number {id} is under way");
                     self.answer(None, bad_request(message)).await;
                     return;
                 }
-                self.runs.all().insert(id, Some(stop));
+                let (stop, cancel) = oneshot::channel();
+                let (replies, replied) = mpsc::channel(IN_FLIGHT);
+                self.runs.all().insert(id, Ways { cancel: Some(stop), answers: replies });
+                let (calls, called) = mpsc::channel(1);
+                let (chunks, printed) = mpsc::channel(16);
                 let options = RunOptions {
-                    chunks: None,
+                    chunks: stream.then_some(chunks),
                     cancel: Some(cancel),
                     tenant,
                     deadline: deadline_ms.map(|ms| Instant::now() + Duration::from_millis(ms)),
+                    tools: Some(ToolHost { calls, answers: replied }),
                 };
                 let (engine, answers) = (self.engine.clone(), self.answers.clone());
+                let run = tokio::spawn(async move { engine.run_with(*job, options).await });
+                let run = Running(run);
                 let runs = self.runs.clone();
                 tasks.spawn(async move {
-                    let answer = run(&engine, id, *job, stream, options, &answers).await;
+                    // Both end when the run drops its side of them.
+                    let (ran, (), ()) = tokio::join!(
+                        run.end(),
+                        hand_on(id, printed, &answers),
+                        hand_on_calls(id, called, &answers)
+                    );
                     runs.all().remove(&id);
+                    let answer = match ran {
+                        Ok(outcome) => FromEngine::Outcome { id, outcome: Box::new(outcome) },
+                        Err(failure) => failed(id, &failure),
+                    };
                     answers.send(answer).await.ok(); // The caller may be gone.
                 });
             }
@@ -231,28 +304,36 @@ fn bad_request(message: String) -> RunFailure {
     RunFailure { kind: FailureKind::Request, message, causes: vec![], hint: Some(hint.into()) }
 }
 
-async fn run(
-    engine: &Engine,
-    id: u64,
-    job: Job,
-    stream: bool,
-    mut options: RunOptions,
-    answers: &mpsc::Sender<FromEngine>,
-) -> FromEngine {
-    let (chunks, received) = mpsc::channel(16);
-    let streaming = async {
-        if stream {
-            hand_on(id, received, answers).await;
+fn failed(id: u64, failure: &Failure) -> FromEngine {
+    FromEngine::Failed { id: Some(id), failure: failure.for_pipe() }
+}
+
+/// A run in a task of its own, so that the caller is told even if it panics. Dropping it ends it.
+struct Running(JoinHandle<Result<Outcome, RunError>>);
+
+impl Running {
+    async fn end(mut self) -> Result<Outcome, Failure> {
+        match (&mut self.0).await {
+            Ok(ran) => ran.map_err(Failure::from),
+            Err(panic) => Err(Failure::os("run a job")(std::io::Error::other(panic))),
         }
-    };
-    if stream {
-        options.chunks = Some(chunks);
     }
-    // The stream ends when the run drops its end of it.
-    let (ran, ()) = tokio::join!(engine.run_with(job, options), streaming);
-    match ran {
-        Ok(outcome) => FromEngine::Outcome { id, outcome: Box::new(outcome) },
-        Err(error) => FromEngine::Failed { id: Some(id), failure: Failure::from(error).for_pipe() },
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Passes calls on.
+async fn hand_on_calls(
+    id: u64,
+    mut calls: mpsc::Receiver<Call>,
+    answers: &mpsc::Sender<FromEngine>,
+) {
+    while let Some(Call { call, tool, args, kwargs }) = calls.recv().await {
+        answers.send(FromEngine::Call { id, call, tool, args, kwargs }).await.ok();
     }
 }
 

@@ -21,11 +21,10 @@ pub async fn run(arguments: Run) -> Result<std::process::ExitCode, Failure> {
 }
 
 async fn attempt(arguments: &Run) -> Result<std::process::ExitCode, Failure> {
-    let job = Job {
-        code: source(arguments)?,
-        input: arguments.input.as_deref().map(input).transpose()?,
-        policy: arguments.choice.policy()?,
-    };
+    let mut job = Job::new(source(arguments)?).with_policy(arguments.choice.policy()?);
+    if let Some(text) = &arguments.input {
+        job = job.with_input("context", input(text)?);
+    }
     let engine = arguments.choice.engine()?;
     let (stop, cancel) = oneshot::channel();
     tokio::spawn(async move {

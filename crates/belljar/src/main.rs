@@ -31,6 +31,10 @@ fn main() -> ExitCode {
     }
     let arguments = Arguments::parse();
     let done = harden().and_then(|()| {
+        let socket = match &arguments.command {
+            Command::Pipe(pipe) => command_pipe::inherited(pipe)?,
+            _ => None,
+        };
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -42,7 +46,7 @@ fn main() -> ExitCode {
                 Command::Doctor(doctor) => command_doctor::doctor(doctor).await,
                 Command::Explain(explain) => command_explain::explain(explain),
                 Command::Bench(bench) => command_bench::bench(bench).await,
-                Command::Pipe(pipe) => command_pipe::pipe(pipe).await,
+                Command::Pipe(pipe) => command_pipe::pipe(pipe, socket).await,
                 Command::Drill(drill) => command_drill::drill(drill).await,
             }
         })

@@ -212,10 +212,9 @@ async fn refused_in_run(bench: &Bench, case: &Case) -> String {
     // What the programs of the pages find as their input; nothing of it is there.
     let input = r#"{"secret_file": "/nothing", "folder": "/nothing", "tcp": 1, "udp": 1,
         "unix": "/nothing", "pid": 1}"#;
-    let job = Job {
-        input: Some(RawValue::from_string(input.into()).unwrap()),
-        ..Job::new(case.code.as_str()).with_policy(guarded(case.profile))
-    };
+    let job = Job::new(case.code.as_str())
+        .with_input("context", RawValue::from_string(input.into()).unwrap())
+        .with_policy(guarded(case.profile));
     let outcome = bench.engine.run(job).await.unwrap();
     let said = outcome.error.as_ref().map_or("nothing".into(), |error| error.message.clone());
     let refused = outcome.denials.iter().find(|denial| denial.layer == Layer::Guard);
@@ -278,10 +277,10 @@ async fn without_the_guard_the_walls_stop_every_refused_program() {
     let mut canary = Canary::plant().unwrap();
     let mut ends = BTreeMap::<String, usize>::new();
     for case in cases("rules") {
-        let job = Job {
-            input: Some(RawValue::from_string(canary.context().unwrap().to_string()).unwrap()),
-            ..Job::new(case.code.as_str()).with_policy(policy(|limits| limits.wall_ms = 3_000))
-        };
+        let context = RawValue::from_string(canary.context().unwrap().to_string()).unwrap();
+        let job = Job::new(case.code.as_str())
+            .with_input("context", context)
+            .with_policy(policy(|limits| limits.wall_ms = 3_000));
         let outcome = bench.engine.run(job).await.unwrap();
         let said = serde_json::to_string(&outcome).unwrap();
         let damage = canary.damage(&[&said], false).unwrap();

@@ -26,3 +26,4 @@ mod real_work;
 mod runs;
 mod standing;
 mod support;
+mod tools;

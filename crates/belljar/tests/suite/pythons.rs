@@ -48,6 +48,7 @@ result = [asyncio.run(main()), squares, sqlite3.connect(':memory:').execute('sel
         assert_eq!(result(&outcome), "[5,[0,1,4],1]");
         assert!(outcome.denials.is_empty(), "{:?}", outcome.denials);
         assert_eq!(outcome.artifacts.len(), 1);
+        crate::tools::core(&bench).await;
         guarded(&bench).await;
         bench.close().await;
     }

@@ -9,11 +9,9 @@ use crate::support::*;
 async fn context_goes_in_and_result_comes_out() {
     let bench = Bench::new();
     let input = RawValue::from_string(r#"{"numbers": [1, 2, 3]}"#.into()).unwrap();
-    let job = Job {
-        code: "result = {'sum': sum(context['numbers'])}".into(),
-        input: Some(input),
-        policy: policy(|_| {}),
-    };
+    let job = Job::new("result = {'sum': sum(context['numbers'])}")
+        .with_input("context", input)
+        .with_policy(policy(|_| {}));
     let outcome = bench.engine.run(job).await.unwrap();
     assert_eq!((outcome.status, result(&outcome).as_str()), (Status::Ok, r#"{"sum":6}"#));
     bench.close().await;
