@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use belljar_protocol::{Job, JobFrame, Limits, Outcome, Policy, Status, Usage};
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -229,10 +229,17 @@ impl Engine {
     }
 }
 
+/// How long the work after a run waits: whoever waits for the answer gets a processor first, in this
+/// process or another.
+pub(crate) const HAND_OVER: Duration = Duration::from_millis(1);
+
 /// Destroys a jar after its caller has the outcome: killing a process and closing what leads to it
 /// takes longer than most runs.
 fn bury(jar: Jar) {
-    tokio::spawn(async move { drop(jar) });
+    tokio::spawn(async move {
+        tokio::time::sleep(HAND_OVER).await;
+        drop(jar);
+    });
 }
 
 /// 128 random bits in hexadecimal.

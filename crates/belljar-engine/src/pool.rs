@@ -14,12 +14,13 @@ use belljar_protocol::{Policy, Walls};
 use tokio::sync::{Mutex, Notify, Semaphore};
 use tokio::task::{JoinHandle, JoinSet};
 
+use crate::EngineError;
+use crate::engine::{HAND_OVER, new_id};
 use crate::error::While;
 use crate::jar::Jar;
 use crate::planning::{self, Setting, Shape};
 use crate::scratch::Scratch;
 use crate::zygote::Zygote;
-use crate::{EngineError, engine::new_id};
 
 /// How many jars are made at once when nobody waits.
 const FILLING: usize = 3;
@@ -392,6 +393,7 @@ async fn keep(pool: Weak<Pool>, wanted: Arc<Notify>) {
         let ticked = tokio::select! {
             () = wanted.notified() => {
                 settle(&pool, &wanted).await;
+                tokio::time::sleep(HAND_OVER).await;
                 false
             }
             _ = tick.tick() => true,

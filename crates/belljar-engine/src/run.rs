@@ -365,8 +365,9 @@ impl<'a> Watch<'a> {
     /// Looks at the jar while it is there, and ends it.
     ///
     /// It is killed, always. One that gave its answer, left no file and had no children is known by
-    /// what it used up to then, and nobody waits for its end: taking a process down takes longer
-    /// than most runs. Any other is waited for, because how it ended is the cause.
+    /// what it used up to then, and nobody waits for its end: it is left to whoever buries it, because
+    /// taking a process down takes longer than most runs. Any other is killed now and waited for,
+    /// because how it ended is the cause.
     async fn finish(
         mut self,
         end: End,
@@ -389,12 +390,15 @@ impl<'a> Watch<'a> {
         // above counts if it is still there now. Children count too, and only whoever reaps the jar
         // knows of them.
         let known = peak.is_some() && self.jar.is_alive() && self.limits.processes == 0;
-        self.jar.kill();
+        let leave = answered && untouched && known;
+        if !leave {
+            self.jar.kill();
+        }
         let end = self.drain(end).await;
         let peak = peak.unwrap_or(0);
         let mut ended = Ended { cpu_us, peak_memory_bytes: peak, ..Ended::default() };
         let mut artifacts = vec![];
-        if !(answered && untouched && known) {
+        if !leave {
             let slow = EngineError::TooSlow { what: "ending a jar", seconds: REAP.as_secs() };
             let heard = timeout(REAP, &mut self.jar.ended).await.map_err(|_| slow)?;
             ended = heard.map_err(|_| EngineError::ZygoteGone)?;

@@ -66,16 +66,16 @@ def read_frame():
 
 def read_rest(data):
     pieces, count, wanted = [data], len(data), 4
-    while count < wanted:
+    while True:
+        if wanted == 4 and count >= 4:
+            wanted += int.from_bytes(b"".join(pieces)[:4], "big")
+        if wanted > 4 and count >= wanted:
+            return b"".join(pieces)
         piece = os.read(JOB, 1 << 20)
         if not piece:
             os._exit(0)
         pieces.append(piece)
         count += len(piece)
-        if wanted == 4 and count >= 4:
-            data = b"".join(pieces)
-            pieces, wanted = [data], 4 + int.from_bytes(data[:4], "big")
-    return b"".join(pieces)
 
 
 def write_frame(body):

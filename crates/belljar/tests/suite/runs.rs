@@ -18,6 +18,22 @@ async fn context_goes_in_and_result_comes_out() {
 }
 
 #[tokio::test]
+async fn inputs_of_every_size_come_in_whole() {
+    let bench = Bench::new();
+    for length in [1, 60_000, 65_500, 65_536, 70_000, 1 << 20, 15 << 20] {
+        let value = RawValue::from_string(format!("\"{}\"", "x".repeat(length))).unwrap();
+        let limits = policy(|limits| limits.memory_bytes = 1 << 30);
+        let job = Job::new("len(text)").with_input("text", value).with_policy(limits);
+        let outcome = bench.engine.run(job).await.unwrap();
+        assert_eq!(result(&outcome), length.to_string(), "{:?}", outcome.error);
+    }
+    // A long program too.
+    let code = format!("{}\n7", "x = 1\n".repeat(100_000));
+    assert_eq!(result(&bench.ask(&code).await), "7");
+    bench.close().await;
+}
+
+#[tokio::test]
 async fn a_last_expression_answers_unless_result_is_set() {
     let bench = Bench::new();
     assert_eq!(result(&bench.ask("x = 20\nx + 1").await), "21");
