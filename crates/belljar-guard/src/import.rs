@@ -70,7 +70,9 @@ impl<'a> Walker<'a> {
             ("os", _) => "use os.path, pathlib or open for files",
             ("sys", "modules" | "path" | "meta_path") => "use an import statement",
             ("sys", _) => "keep what you need in variables of your own",
-            ("asyncio", _) => "there are no programs and no network here; take data from `context`",
+            ("asyncio", _) => {
+                "there are no programs and no network here; take data from the inputs"
+            }
             ("pandas", "eval") => "write the expression out",
             ("pandas", "read_pickle") => "use read_csv, read_json or read_parquet",
             ("sympy", "sympify" | "S" | "parse_expr" | "lambdify") => {

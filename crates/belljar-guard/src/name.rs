@@ -61,8 +61,8 @@ pub(crate) fn shown(name: &str) -> String {
 fn builtin_instead(name: &str) -> &'static str {
     match name {
         "eval" | "exec" | "compile" => "write the code out; json.loads reads data",
-        "open" => "there are no files here; take data from `context` and return it in `result`",
-        "input" => "nobody is there to answer; take it from `context`",
+        "open" => "there are no files here; take data from the inputs and return it in `result`",
+        "input" => "nobody is there to answer; take it from the inputs",
         "globals" | "locals" | "vars" => "keep values in a dict of your own",
         "breakpoint" | "help" => "print what you want to see",
         "exit" | "quit" => "let the program come to its end, or raise an exception",

@@ -22,7 +22,7 @@ pub(crate) fn look(source: &str, most: usize) -> Vec<Found> {
             rule: Rule::SourceSize,
             range: TextRange::default(),
             message: format!("the source has {} bytes, of at most {most}", source.len()),
-            instead: "put data into `context` and keep the code short".into(),
+            instead: "put data into inputs and keep the code short".into(),
         }];
     }
     let mut found = odd_characters(source);

@@ -338,6 +338,11 @@ def prepare():
     EXIT_FUNCTIONS = atexit._ncallbacks()
     # Compiling once here spares every fork the page faults of its first compile.
     warm()
+    # What reporting an error imports is imported before code has taken every descriptor.
+    try:
+        raise ValueError
+    except ValueError as error:
+        encode_failure(error)
     gc.collect()
     gc.freeze()
 
