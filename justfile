@@ -36,9 +36,13 @@ docs:
 build:
     cargo build --workspace --release
 
-# All tests: as root, as an ordinary user, and in nested walls.
+# All tests: as root, as an ordinary user, in nested walls, and of the Python package.
 test: build
     tests/run
+
+# The Python package as its users get it: the wheel in a fresh environment.
+sdk: build
+    tests/run sdk sdk-user
 
 # A bounded time of fuzzing all that reads bytes it was given; needs cargo-fuzz and a nightly toolchain.
 fuzz:

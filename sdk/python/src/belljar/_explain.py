@@ -1,0 +1,137 @@
+"""Outcomes as text: a line for people, and the whole story for a language model.
+
+The guest's own words stand in quotes or behind a bar, so that they cannot pass for ours.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from ._visible import beginning, ending, one_line, shown, visible
+
+if TYPE_CHECKING:
+    from ._outcome import Denial, Error, Outcome
+
+_MOST_DENIALS = 20
+_MOST_OUTPUT = 4_000
+_MOST_TRACEBACK = 4_000
+_MOST_RESULT = 8_000
+
+
+def milliseconds(time: float) -> str:
+    """A time as people read it."""
+    if time >= 10_000:
+        return f"{time / 1000:.1f} s"
+    return f"{time:.1f} ms"
+
+
+def size(count: int) -> str:
+    """A number of bytes as people read it."""
+    if count < 1 << 10:
+        return f"{count} bytes"
+    for unit, shift in (("KiB", 10), ("MiB", 20), ("GiB", 30)):
+        if count < 1 << (shift + 10) or unit == "GiB":
+            text = f"{count / (1 << shift):.1f}"
+            return f"{text.removesuffix('.0')} {unit}"
+    raise AssertionError
+
+
+def happened(error: Error) -> str:
+    """What went wrong and where, on one line."""
+    what = f"{error.kind} {error.type if error.limit is None else error.limit.name}"
+    where = f" at line {error.line}" if error.line is not None else ""
+    message = one_line(error.message)
+    return f"{one_line(what, 200)}{where}: {message}" if message else one_line(what, 200) + where
+
+
+def refusal(denial: Denial) -> str:
+    """What was refused, how often, and what to write instead, on one line."""
+    often = f", {denial.count} times" if denial.count != 1 else ""
+    where = f", line {denial.line}" if denial.line is not None else ""
+    what = one_line(denial.what, 200)
+    return f"{what} ({denial.layer}{often}{where}): {one_line(denial.hint)}"
+
+
+def _more(outcome: Outcome) -> list[str]:
+    """What to do, and what was refused."""
+    lines = []
+    if outcome.error is not None and outcome.error.hint:
+        lines.append(f"hint: {one_line(outcome.error.hint)}")
+    lines += [f"denied: {refusal(denial)}" for denial in outcome.denials[:_MOST_DENIALS]]
+    if len(outcome.denials) > _MOST_DENIALS:
+        lines.append(f"denied: {len(outcome.denials) - _MOST_DENIALS} more")
+    return lines
+
+
+def summary(outcome: Outcome) -> str:
+    """An outcome in a few lines."""
+    if outcome.error is None:
+        words = [f"Outcome({outcome.status}", f"result={shown(outcome.result, 500)}"]
+    else:
+        words = [f"Outcome({outcome.status}", happened(outcome.error)]
+    for name, text in (("stdout", outcome.stdout), ("stderr", outcome.stderr)):
+        if text:
+            words.append(f"{name}={shown(text, 200)}")
+    words.append(f"{milliseconds(outcome.usage.wall_ms)})")
+    return "\n  ".join([", ".join(words), *_more(outcome)])
+
+
+def summary_of_error(outcome: Outcome) -> str:
+    """Why an outcome is not ok: what, where and what to do."""
+    if outcome.error is None:
+        return f"the run ended with the status {outcome.status}"
+    return "\n".join([happened(outcome.error), *_more(outcome)])
+
+
+def _quoted(title: str, text: str, most: int, truncated: bool = False) -> list[str]:
+    """The guest's own text, each line behind a bar."""
+    kept, note = ending(text, most)
+    if truncated:
+        note = f"{note}; the code wrote more" if note else "cut; the code wrote more"
+    lines = [f"{title} ({note}):" if note else f"{title}:"]
+    return lines + [f"| {line}" for line in kept.removesuffix("\n").split("\n")]
+
+
+def explanation(outcome: Outcome) -> str:
+    """Everything about an outcome that somebody could act on."""
+    error = outcome.error
+    if error is None:
+        lines = ["The code ran to its end." if outcome.ok else f"status: {outcome.status}"]
+        if outcome.result is None:
+            lines.append("It answered nothing: assign to `result`, or end with an expression.")
+        else:
+            lines += ["result:", f"| {shown_json(outcome.result)}"]
+    else:
+        lines = ["The code did not run to its end.", f"error: {happened(error)}"]
+    lines += _more(outcome)
+    if error is not None and error.traceback:
+        lines += _quoted("traceback", error.traceback, _MOST_TRACEBACK)
+    if outcome.stdout:
+        lines += _quoted("stdout", outcome.stdout, _MOST_OUTPUT, outcome.stdout_truncated)
+    if outcome.stderr:
+        lines += _quoted("stderr", outcome.stderr, _MOST_OUTPUT, outcome.stderr_truncated)
+    failed = [call for call in outcome.tool_calls if call.status != "ok"]
+    if failed:
+        names = sorted({f"{call.tool} ({call.status})" for call in failed})
+        lines.append(f"tool calls without a value: {beginning(', '.join(names), 500)}")
+    if outcome.artifacts:
+        files = [f"{one_line(file.path, 100)} ({size(file.bytes)})" for file in outcome.artifacts]
+        left = f" and {len(files) - 10} more" if len(files) > 10 else ""
+        lines.append(f"files left behind: {', '.join(files[:10])}{left}")
+    if error is not None and error.limit is not None:
+        lines.append(f"limit: {error.limit.name}, allowed {error.limit.allowed}")
+    usage = outcome.usage
+    lines.append(
+        f"used: {milliseconds(usage.wall_ms)} on the clock, {milliseconds(usage.cpu_ms)} of "
+        f"processor time, {size(usage.peak_memory_bytes)} of memory"
+    )
+    return "\n".join(lines)
+
+
+def shown_json(value: object) -> str:
+    """A result as JSON, all of it if it is short."""
+    text = visible(json.dumps(value, ensure_ascii=False))
+    if len(text) <= _MOST_RESULT:
+        return text
+    return f"{text[:_MOST_RESULT]}… (the first {_MOST_RESULT} of {len(text)} characters)"

@@ -1,0 +1,47 @@
+"""Outcomes in notebooks: a small table.
+
+All that the guest wrote is escaped and bounded, and nothing in it is loaded or run.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from . import _explain
+from ._visible import ending, shown
+
+if TYPE_CHECKING:
+    from ._outcome import Outcome
+
+_MOST = 4_000
+
+
+def table(outcome: Outcome) -> str:
+    """The outcome as a table without style, script or link."""
+    usage = outcome.usage
+    rows = [("status", outcome.status)]
+    if outcome.error is None:
+        rows.append(("result", shown(outcome.result, _MOST)))
+    else:
+        rows.append(("error", _explain.happened(outcome.error)))
+        if outcome.error.hint:
+            rows.append(("hint", outcome.error.hint))
+    rows += [("denied", _explain.refusal(denial)) for denial in outcome.denials[:20]]
+    texts = [("stdout", outcome.stdout), ("stderr", outcome.stderr)]
+    if outcome.error is not None:
+        texts.insert(0, ("traceback", outcome.error.traceback or ""))
+    for name, text in texts:
+        if text:
+            kept, note = ending(text, _MOST)
+            rows.append((f"{name} ({note})" if note else name, kept))
+    rows.append(
+        (
+            "used",
+            f"{_explain.milliseconds(usage.wall_ms)}, {_explain.size(usage.peak_memory_bytes)}",
+        )
+    )
+    cells = "".join(
+        f"<tr><th>{escape(name)}</th><td><pre>{escape(text)}</pre></td></tr>" for name, text in rows
+    )
+    return f"<table>{cells}</table>"

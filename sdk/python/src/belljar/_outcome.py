@@ -1,0 +1,191 @@
+"""What came of a run, as the engine said it.
+
+The engine's words are kept as they came. What the code wrote (`result`, the output, an error's
+message and traceback) is the guest's: show it with `explain()` or `repr()`, which make it harmless.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from . import _explain, _html
+from ._errors import error_of
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class LimitHit:
+    """The limit that was crossed."""
+
+    name: str
+    allowed: int
+
+
+@dataclass(frozen=True)
+class Error:
+    """Why a run did not end well. `message` and `traceback` are the guest's own words."""
+
+    kind: str
+    """`exception`, `limit`, `denied`, `rejected`, `crash` or `cancelled`."""
+    type: str
+    message: str
+    traceback: str | None = None
+    line: int | None = None
+    limit: LimitHit | None = None
+    hint: str | None = None
+
+
+@dataclass(frozen=True)
+class Denial:
+    """One thing that a layer refused, and what to write instead."""
+
+    layer: str
+    what: str
+    count: int
+    hint: str
+    line: int | None = None
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """One call of a tool, as the engine saw it."""
+
+    tool: str
+    status: str
+    """`ok`, `error` or `unanswered`."""
+    wall_ms: float
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What the run used, as the kernel and the engine's clock counted it."""
+
+    queue_ms: float
+    wall_ms: float
+    cpu_ms: float
+    peak_memory_bytes: int
+
+
+@dataclass(frozen=True)
+class Isolation:
+    """How the jar was isolated; `layers` was read back from the kernel."""
+
+    tier: str
+    walls: str
+    layers: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """One file that the code left in its directory."""
+
+    path: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Output as it came."""
+
+    stream: str
+    """`stdout` or `stderr`."""
+    text: str
+
+
+@dataclass(frozen=True, repr=False)
+class Outcome:
+    """What came of a run."""
+
+    id: str
+    status: str
+    """`ok` or `error`."""
+    result: Any
+    error: Error | None
+    stdout: str
+    stderr: str
+    stdout_truncated: bool
+    stderr_truncated: bool
+    denials: list[Denial]
+    tool_calls: list[ToolCall]
+    usage: Usage
+    isolation: Isolation
+    artifacts: list[Artifact]
+    _body: Mapping[str, Any] = field(compare=False)
+
+    @classmethod
+    def from_dict(cls, body: Mapping[str, Any]) -> Outcome:
+        """The outcome that the engine wrote. `to_dict` keeps what is not known here."""
+        made = object.__new__(cls)
+        made.__dict__["_body"] = body
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        # Most callers look at one field or two, so each is made when it is asked for.
+        if name not in _MAKERS:
+            raise AttributeError(f"an outcome has no {name!r}")
+        value = self.__dict__[name] = _MAKERS[name](self._body)
+        return value
+
+    def to_dict(self) -> dict[str, Any]:
+        """The outcome in the engine's own form, as JSON."""
+        return copy.deepcopy(dict(self._body))
+
+    @property
+    def ok(self) -> bool:
+        """Whether the code ran to its end."""
+        return self.status == "ok"
+
+    def raise_for_error(self) -> Outcome:
+        """This outcome, if it is ok. Otherwise raises the `RunError` of its kind."""
+        if self.status == "ok":
+            return self
+        raise error_of(self)
+
+    def explain(self) -> str:
+        """All that matters of it as text, for a language model or a person to act on."""
+        return _explain.explanation(self)
+
+    def __repr__(self) -> str:
+        return _explain.summary(self)
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        return _html.table(self)
+
+
+def _made(cls: type[T], body: Mapping[str, Any]) -> T:
+    """What the constructor would make, in a tenth of the time."""
+    made = object.__new__(cls)
+    made.__dict__.update(body)
+    return made
+
+
+def _error(body: Mapping[str, Any] | None) -> Error | None:
+    if body is None:
+        return None
+    limit = body.get("limit")
+    if limit is not None:
+        body = {**body, "limit": _made(LimitHit, limit)}
+    return _made(Error, body)
+
+
+_MAKERS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
+    "id": lambda body: body["id"],
+    "status": lambda body: body["status"],
+    "result": lambda body: body.get("result"),
+    "error": lambda body: _error(body.get("error")),
+    "stdout": lambda body: body["stdout"]["text"],
+    "stderr": lambda body: body["stderr"]["text"],
+    "stdout_truncated": lambda body: body["stdout"]["truncated"],
+    "stderr_truncated": lambda body: body["stderr"]["truncated"],
+    "denials": lambda body: [_made(Denial, each) for each in body["denials"]],
+    "tool_calls": lambda body: [_made(ToolCall, each) for each in body.get("tool_calls", ())],
+    "usage": lambda body: _made(Usage, body["usage"]),
+    "isolation": lambda body: _made(Isolation, body["isolation"]),
+    "artifacts": lambda body: [_made(Artifact, each) for each in body["artifacts"]],
+}

@@ -1,0 +1,162 @@
+"""What a language model has to know to write code for a box: a section for its system prompt.
+
+The same box gives the same text, so that it can be cached and compared.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from ._explain import size
+from ._policy import limits_in_force
+from ._request import Settings
+from ._tools import Tool, spelled
+
+_SIZE = re.compile(r"\s*(\d+)\s*([A-Za-z]*)\s*")
+_UNITS = {
+    "": 1,
+    "B": 1,
+    "kB": 1000,
+    "KB": 1000,
+    "MB": 1000**2,
+    "GB": 1000**3,
+    "KiB": 1 << 10,
+    "MiB": 1 << 20,
+    "GiB": 1 << 30,
+}
+
+_PROFILES = {
+    "agent": "The code is checked before it runs. Write it for data work: modules for processes, "
+    "networks, native code or the interpreter itself are refused, and so are names that begin "
+    "with an underscore.",
+    "hook": "The code is checked before it runs. Write a small script that only computes: few "
+    "modules are granted, there are no files, and names that begin with an underscore are refused.",
+}
+
+_ANSWERS = (
+    "Inputs are variables that are set before the code begins. To answer, assign to `result` or "
+    "end with an expression. The answer must be JSON: dicts with text keys, lists, text, numbers, "
+    "booleans or None. What is printed is returned too. `await` works outside of functions."
+)
+
+
+def prompt_for(settings: Settings, python: str | None) -> str:
+    """The section for the runs of a box. `python` is the interpreter's version, if it is known."""
+    policy = settings.policy
+    parts = [_place(settings, python), _ANSWERS, _limits(policy)]
+    language = _language(policy)
+    if language:
+        parts.append(language)
+    if settings.tools.by_name:
+        parts.append(_tools(settings.tools.by_name))
+    return "\n\n".join(["# Running Python code", *parts]) + "\n"
+
+
+def _place(settings: Settings, python: str | None) -> str:
+    if python is None and settings.python == sys.executable:
+        python = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    version = f" {'.'.join(python.split('.')[:2])}" if python else ""
+    lines = [
+        f"Code runs in a sealed CPython{version}. Each run starts in a fresh process; nothing is "
+        "kept from one run to the next.",
+        "",
+        "- There is no network.",
+    ]
+    children = limits_in_force(settings.policy)["processes"]
+    if children:
+        lines.append(
+            f"- Up to {children} child processes can be made with `os.fork`; no other program."
+        )
+    else:
+        lines.append("- No child processes and no other programs can be started.")
+    lines += [
+        "- The files of the host are not there. Files can be written in the current directory and "
+        "in the temporary directory; they are gone after the run.",
+        "- There is no standard input.",
+    ]
+    if settings.preload:
+        names = ", ".join(f"`{name}`" for name in settings.preload)
+        lines.append(f"- Already loaded, so that importing takes no time: {names}.")
+    return "\n".join(lines)
+
+
+def _limits(policy: Mapping[str, Any]) -> str:
+    limits = limits_in_force(policy)
+    wall, cpu = _seconds(limits["wall_ms"]), _seconds(limits["cpu_ms"])
+    output, answer = _bytes(limits["output_bytes"]), _bytes(limits["result_bytes"])
+    written, files, opened = _bytes(limits["file_bytes"]), limits["files"], limits["open_files"]
+    lines = [
+        f"{wall} on the clock, {cpu} of processor time",
+        f"{_bytes(limits['memory_bytes'])} of memory",
+        f"{output} of printed output, {answer} of JSON in the answer",
+        f"{written} in {files} files, {opened} open at once",
+        f"{limits['threads']} threads beside the main one",
+        f"{limits['tool_calls']} tool calls",
+    ]
+    return "\n".join(["A run ends when it crosses one of these limits:", "", *_listed(lines)])
+
+
+def _listed(lines: list[str]) -> list[str]:
+    return [f"- {line}" for line in lines]
+
+
+def _language(policy: Mapping[str, Any]) -> str:
+    language = policy.get("language")
+    if not isinstance(language, Mapping):
+        return ""
+    text = _PROFILES.get(str(language.get("profile")), "")
+    imports = language.get("imports")
+    if text and imports:
+        text += f" Also granted: {', '.join(f'`{name}`' for name in imports)}."
+    return text
+
+
+def _tools(tools: Mapping[str, Tool]) -> str:
+    lines = [
+        "These functions are there by name, and can be imported from the module `tools`. They run "
+        "outside, and take and return JSON. Call those that are `async` with `await`. Wrong "
+        "arguments raise `TypeError`; a tool that fails raises `tools.ToolError`.",
+        "",
+        "```python",
+    ]
+    for at, tool in enumerate(tools.values()):
+        lines += [""] if at else []
+        lines += _stub(tool)
+    return "\n".join([*lines, "```"])
+
+
+def _stub(tool: Tool) -> list[str]:
+    word = "async def" if tool.is_async else "def"
+    lines = [f"{word} {tool.name}{spelled(tool.signature)}:"]
+    # A docstring that could end the stub, or the block around it, is written so that it cannot.
+    text = tool.description.replace("\\", "\\\\").replace('"""', "'''").replace("```", "'''")
+    if not text:
+        return [f"{lines[0]} ..."]
+    first, *rest = text.split("\n")
+    if not rest:
+        return [*lines, f'    """{first}"""']
+    body = [f"    {line}" if line else "" for line in rest]
+    return [*lines, f'    """{first}', *body, '    """']
+
+
+def _seconds(time: Any) -> str:
+    if not isinstance(time, int):
+        return f"{time} ms"
+    return f"{time} ms" if time < 1000 or time % 100 else f"{time / 1000:g} s"
+
+
+def _bytes(value: Any) -> str:
+    """A limit as people read it; what cannot be read is shown as it is."""
+    if isinstance(value, str):
+        found = _SIZE.fullmatch(value)
+        if found is None or found[2] not in _UNITS:
+            return value
+        value = int(found[1]) * _UNITS[found[2]]
+    if not isinstance(value, int):
+        return str(value)
+    if value and value % 1000 == 0 and value < 1_000_000:
+        return f"{value // 1000} kB"
+    return size(value)

@@ -1,0 +1,257 @@
+"""The box for programs without an event loop."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextvars import copy_context
+from types import TracebackType
+from typing import Any, Union
+
+from ._calls import Call
+from ._errors import RequestError
+from ._forks import tell_of_forks
+from ._messages import decoded, failure_of
+from ._outcome import Chunk, Outcome
+from ._policy import PolicyLike
+from ._prompt import prompt_for
+from ._request import Settings, is_raise
+from ._sync_pipe import SyncPipe, SyncRun
+from ._tool_threads import loop_thread
+from ._tools import ToolLike
+
+
+class Sandbox:
+    """An engine of its own, and the runs in it. Threads may share one.
+
+    `python` is the interpreter that code runs on; without it, the one that runs this, so that code
+    sees the packages that the caller sees. `preload` names modules to import once, before code
+    comes. `tools` are functions that the code may call. `policy` is a preset's name, a `Policy` or
+    a mapping. With `on_error="raise"` an outcome that is not ok is raised as a `RunError`.
+
+    The engine starts with the first run, and again if it died.
+    """
+
+    def __init__(
+        self,
+        *,
+        python: str | os.PathLike[str] | None = None,
+        preload: Iterable[str] = (),
+        tools: Iterable[ToolLike] = (),
+        policy: PolicyLike | None = None,
+        on_error: str = "return",
+    ) -> None:
+        self._settings = Settings(python, preload, tools, policy, on_error)
+        self._pipe: SyncPipe | None = None
+        self._starting = threading.Lock()
+        self._closed = False
+        self._end: weakref.finalize[..., Sandbox] | None = None
+        tell_of_forks(self)
+
+    def run(
+        self,
+        code: str,
+        inputs: Mapping[str, Any] | None = None,
+        *,
+        policy: PolicyLike | None = None,
+        tools: Iterable[ToolLike] = (),
+        on_output: Callable[[Chunk], object] | None = None,
+        on_error: str | None = None,
+        timeout: float | None = None,
+    ) -> Outcome:
+        """Runs code in a fresh jar and returns what came of it.
+
+        The code sees each of the `inputs` under its name, and the box's tools and these. `timeout`
+        in seconds lowers the policy's time on the clock for this run, and never raises it.
+        `on_output` gets what the code prints, as it comes.
+        """
+        raises = self._settings.raises if on_error is None else is_raise(on_error)
+        settings = self._settings
+        request = settings.request(code, inputs, policy, tools, timeout, on_output is not None)
+        run = SyncRun(request)
+        try:
+            pipe = self._submitted(run)
+            while True:
+                found = next_of(pipe, run)
+                if type(found) is Outcome:
+                    break
+                if on_output is not None and type(found) is Chunk:
+                    on_output(found)
+        finally:
+            run.finish()
+        return found.raise_for_error() if raises else found
+
+    def stream(
+        self,
+        code: str,
+        inputs: Mapping[str, Any] | None = None,
+        *,
+        policy: PolicyLike | None = None,
+        tools: Iterable[ToolLike] = (),
+        on_error: str | None = None,
+        timeout: float | None = None,
+    ) -> RunStream:
+        """Runs code and gives its output as it comes. See `RunStream`."""
+        raises = self._settings.raises if on_error is None else is_raise(on_error)
+        request = self._settings.request(code, inputs, policy, tools, timeout, True)
+        run = SyncRun(request)
+        return RunStream(self._submitted(run), run, raises)
+
+    def prompt(self) -> str:
+        """What a language model has to know to write code for this box, as Markdown."""
+        python = self._pipe.python if self._pipe is not None else None
+        return prompt_for(self._settings, python)
+
+    def start(self) -> Sandbox:
+        """Starts the engine, if it is not running, and waits until it takes runs."""
+        while True:
+            pipe, run = self._engine(None), SyncRun(None)
+            if not pipe.greet(run):
+                self._engine(pipe)
+                continue
+            try:
+                said = pipe.wait(run)
+            finally:
+                run.finish()
+            if isinstance(said, BaseException):
+                raise said
+            return self
+
+    def close(self) -> None:
+        """Ends the engine, and whatever still runs. The box cannot be used any more."""
+        self._closed = True
+        with self._starting:
+            pipe, self._pipe = self._pipe, None
+            if self._end is not None:
+                self._end.detach()
+        if pipe is not None:
+            pipe.close()
+
+    def __enter__(self) -> Sandbox:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _submitted(self, run: SyncRun) -> SyncPipe:
+        pipe = self._pipe or self._engine(None)
+        while not pipe.submit(run):
+            pipe = self._engine(pipe)
+        return pipe
+
+    def _engine(self, dead: SyncPipe | None) -> SyncPipe:
+        """The engine that runs; a new one if there is none but `dead`."""
+        with self._starting:
+            if self._closed:
+                raise RequestError("the sandbox is closed", hint="make another, or close it later")
+            if self._pipe is None or self._pipe is dead:
+                if dead is not None:
+                    dead.retire()
+                if self._end is not None:
+                    self._end.detach()
+                self._pipe = SyncPipe(self._settings)
+                self._end = weakref.finalize(self, self._pipe.close)
+            return self._pipe
+
+    def _after_fork(self) -> None:
+        self._starting = threading.Lock()
+        pipe, self._pipe = self._pipe, None
+        if self._end is not None:
+            self._end.detach()
+        if pipe is not None:
+            pipe.after_fork()
+
+
+class RunStream:
+    """The output of a run, chunk by chunk; its `outcome` when that has ended.
+
+    The code's tool calls are served while somebody iterates. Leaving it early, as a context manager
+    or with `close()`, cancels the run.
+    """
+
+    def __init__(self, pipe: SyncPipe, run: SyncRun, raises: bool) -> None:
+        self._pipe = pipe
+        self._run = run
+        self._raises = raises
+        self._outcome: Outcome | None = None
+
+    @property
+    def outcome(self) -> Outcome:
+        """What came of the run."""
+        if self._outcome is None:
+            raise RequestError(
+                "there is no outcome yet", hint="iterate over the stream to its end first"
+            )
+        return self._outcome
+
+    def __iter__(self) -> Iterator[Chunk]:
+        return self
+
+    def __next__(self) -> Chunk:
+        if self._run.ended:
+            raise StopIteration
+        try:
+            found = next_of(self._pipe, self._run)
+        except BaseException:
+            self.close()
+            raise
+        if isinstance(found, Chunk):
+            return found
+        self._outcome = found
+        self.close()
+        if self._raises:
+            found.raise_for_error()
+        raise StopIteration
+
+    def close(self) -> None:
+        """Cancels the run if it is under way."""
+        self._pipe.finish(self._run)
+
+    def __enter__(self) -> RunStream:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        # This can come at any moment, also while this very thread has the lock.
+        if not self._run.ended and self._pipe.lock.acquire(blocking=False):
+            try:
+                self._pipe.finish_locked(self._run)
+            finally:
+                self._pipe.lock.release()
+
+
+def next_of(pipe: SyncPipe, run: SyncRun) -> Union[Chunk, Outcome]:
+    """What the run says next to its caller. Its tool calls are served meanwhile."""
+    while True:
+        said = pipe.wait(run)
+        if isinstance(said, BaseException):
+            raise said
+        kind, body = decoded(said)
+        if kind == "outcome":
+            return Outcome.from_dict(body["outcome"])
+        if kind == "output":
+            return Chunk(body["stream"], body["text"])
+        if kind == "failed":
+            raise failure_of(body["failure"])
+        if kind == "call":
+            call = Call(pipe, run, body)
+            if call.is_async:
+                if run.tasks is None:
+                    run.tasks = set()
+                run.tasks.add(loop_thread().submit(call.awaited, copy_context()))
+            else:
+                call.answer(call.made())

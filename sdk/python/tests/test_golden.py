@@ -1,0 +1,143 @@
+"""The messages are those that the engine reads and writes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import belljar
+from belljar._answers import fault_answer, value_answer
+from belljar._binary import find_binary
+from belljar._messages import PIPE_VERSION, address, decoded, failure_of
+from belljar._policy import DEFAULT_LIMITS, PRESETS
+from belljar._request import Settings
+
+
+def message(golden: Path, name: str) -> dict[str, Any]:
+    value: dict[str, Any] = json.loads((golden / "pipe" / f"{name}.json").read_text())
+    return value
+
+
+def line(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+WRITTEN_BY_ENGINE = {
+    "ready": ("ready", None),
+    "output": ("output", 1),
+    "call": ("call", 1),
+    "outcome": ("outcome", 1),
+    "failed": ("failed", 1),
+    "failed_without_id": ("failed", None),
+}
+WRITTEN_BY_US = {"run", "run_least", "cancel", "answer", "answer_null", "answer_error"}
+
+
+def test_every_golden_message_is_known(golden: Path) -> None:
+    names = {path.stem for path in (golden / "pipe").glob("*.json")}
+    assert names == set(WRITTEN_BY_ENGINE) | WRITTEN_BY_US
+
+
+@pytest.mark.parametrize("name", WRITTEN_BY_ENGINE)
+def test_what_the_engine_writes_is_read(golden: Path, name: str) -> None:
+    text = message(golden, name)
+    kind, number = WRITTEN_BY_ENGINE[name]
+    assert address(line(text)) == (kind, number)
+    # The order of the fields and spaces between them do not matter.
+    assert address(json.dumps(text, sort_keys=True).encode()) == (kind, number)
+    assert decoded(line(text)) == (kind, text[kind])
+
+
+def test_ready_names_the_version_that_is_spoken_here(golden: Path) -> None:
+    assert message(golden, "ready")["ready"]["pipe"] == PIPE_VERSION
+
+
+def test_an_outcome_has_every_field(golden: Path) -> None:
+    body = message(golden, "outcome")["outcome"]["outcome"]
+    outcome = belljar.Outcome.from_dict(body)
+    assert outcome.to_dict() == body
+    assert (outcome.id, outcome.status, outcome.ok) == (body["id"], "error", False)
+    error = outcome.error
+    assert error == belljar.Error(
+        kind="limit",
+        type="LimitExceeded",
+        message="the run took longer than 2000 ms",
+        limit=belljar.LimitHit("wall_ms", 2000),
+        hint="do less in one run, or raise limits.wall_ms",
+    )
+    assert (outcome.stdout, outcome.stderr, outcome.stdout_truncated) == ("hi\n", "", False)
+    assert [(denial.layer, denial.count, denial.line) for denial in outcome.denials] == [
+        ("seccomp", 3, None),
+        ("guard", 1, 2),
+    ]
+    assert outcome.tool_calls[1] == belljar.ToolCall("search", "unanswered", 12.25)
+    assert outcome.usage == belljar.Usage(0.5, 2000.25, 12.5, 13651968)
+    assert (outcome.isolation.walls, outcome.isolation.layers["landlock_abi"]) == ("full", 7)
+    assert outcome.artifacts == [belljar.Artifact("out/plot.png", 1024)]
+    with pytest.raises(belljar.TimeLimitError) as raised:
+        outcome.raise_for_error()
+    assert isinstance(raised.value, TimeoutError) and raised.value.outcome is outcome
+
+
+def test_a_failure_is_raised_as_whose_it_is(golden: Path) -> None:
+    busy = failure_of(message(golden, "failed")["failed"]["failure"])
+    assert type(busy) is belljar.BusyError
+    assert str(busy) == "too much is running\nhint: try again in 40 ms"
+    ours = failure_of(message(golden, "failed_without_id")["failed"]["failure"])
+    assert type(ours) is belljar.EngineError
+    assert ours.causes == ("user namespace: clone3(CLONE_NEWUSER): EPERM",)
+
+
+def test_a_run_is_written_as_in_the_golden_message(golden: Path) -> None:
+    async def search(query: str, most: int = 10) -> list[str]:
+        "Search the catalogue."
+        return []
+
+    expected = message(golden, "run")["run"]
+    # These two are not for a caller of this package.
+    del expected["tenant"], expected["deadline_ms"]
+    policy = belljar.Policy(
+        limits=belljar.Limits(wall_ms=2000),
+        language=belljar.Language(profile="agent", imports=["mypackage"]),
+    )
+    settings = Settings(None, (), [belljar.Tool(search, budget=0.25)], policy, "return")
+    request = settings.request("result = sum(n)", {"n": [1, 2, 3]}, None, (), None, True)
+    assert json.loads(b'{"id":1,' + request.body[:-2]) == expected
+
+
+def test_the_least_run_is_least(golden: Path) -> None:
+    expected = message(golden, "run_least")["run"]
+    request = Settings(None, (), (), None, "return").request("", None, None, (), None, False)
+    assert json.loads(b'{"id":%d,' % expected["id"] + request.body[:-2]) == expected
+
+
+def test_answers_are_written_as_in_the_golden_messages(golden: Path) -> None:
+    given = {
+        "answer": value_answer(1, 3, "search", ("a lamp", None)),
+        "answer_null": value_answer(1, 3, "search", None),
+        "answer_error": fault_answer(1, 3, "arguments", "search: `query` must be str, not int"),
+    }
+    for name, written in given.items():
+        assert json.loads(written) == message(golden, name), name
+
+
+def test_presets_are_those_of_the_engine(golden: Path) -> None:
+    assert json.loads((golden / "presets.json").read_text()) == PRESETS
+    for name, limits in PRESETS.items():
+        assert explained("--preset", name)["limits"].items() >= limits.items()
+
+
+def test_defaults_are_those_of_the_engine() -> None:
+    assert explained()["limits"] == DEFAULT_LIMITS
+
+
+def explained(*options: str) -> dict[str, Any]:
+    command = [find_binary(), "explain", "--json", "--python", sys.executable, *options]
+    plan: dict[str, Any] = json.loads(subprocess.check_output(command))
+    policy: dict[str, Any] = plan["policy"]
+    return policy
