@@ -227,7 +227,8 @@ def test_tasks_of_tools_end_with_their_run(how: str) -> None:
     with_box(test, tools=[forever])
     if how == "end":
         ended.clear()
-        belljar.run("await forever()", tools=[forever], timeout=0.3)
+        # This jar has to import asyncio first.
+        belljar.run("await forever()", tools=[forever], timeout=3)
         until = time.monotonic() + 5
         while len(ended) < 2 and time.monotonic() < until:
             time.sleep(0.01)
