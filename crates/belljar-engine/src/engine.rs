@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use belljar_protocol::{Job, JobFrame, Limits, Outcome, Policy, Status, Usage};
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -10,7 +10,6 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::error::While;
 use crate::gate::{Gate, GateConfig};
-use crate::jar::Jar;
 use crate::planning::Setting;
 use crate::pool::{Pool, PoolConfig};
 use crate::run::Contact;
@@ -196,7 +195,7 @@ impl Engine {
             Err(error) => (None, Some(*error)),
         };
         let isolation = record.jar.isolation.clone();
-        bury(record.jar);
+        self.pool.bury(record.jar);
         drop(running);
         Ok(Outcome {
             id,
@@ -227,19 +226,6 @@ impl Engine {
         }
         Ok(policy)
     }
-}
-
-/// How long the work after a run waits: whoever waits for the answer gets a processor first, in this
-/// process or another.
-pub(crate) const HAND_OVER: Duration = Duration::from_millis(1);
-
-/// Destroys a jar after its caller has the outcome: killing a process and closing what leads to it
-/// takes longer than most runs.
-fn bury(jar: Jar) {
-    tokio::spawn(async move {
-        tokio::time::sleep(HAND_OVER).await;
-        drop(jar);
-    });
 }
 
 /// 128 random bits in hexadecimal.

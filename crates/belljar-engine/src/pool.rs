@@ -15,7 +15,7 @@ use tokio::sync::{Mutex, Notify, Semaphore};
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::EngineError;
-use crate::engine::{HAND_OVER, new_id};
+use crate::engine::new_id;
 use crate::error::While;
 use crate::jar::Jar;
 use crate::planning::{self, Setting, Shape};
@@ -24,8 +24,12 @@ use crate::zygote::Zygote;
 
 /// How many jars are made at once when nobody waits.
 const FILLING: usize = 3;
-/// How long the keeper waits for runs to end before it makes jars beside them.
+/// How long nobody must have run before the keeper goes to work.
+const QUIET: Duration = Duration::from_millis(1);
+/// How long the keeper waits for that before it works beside runs.
 const PATIENCE: Duration = Duration::from_millis(5);
+/// How many jars that have done their work may stand until then.
+const UNBURIED: usize = 16;
 /// A shelf that nobody came to for this long is halved.
 const IDLE: Duration = Duration::from_secs(30);
 
@@ -87,6 +91,8 @@ pub(crate) struct Pool {
     waiting: AtomicUsize,
     /// Runs that have their jar and have not ended.
     running: AtomicUsize,
+    /// Jars that have done their work.
+    done: SyncMutex<Vec<Jar>>,
     /// How often everything was ended.
     endings: AtomicUsize,
     wanted: Arc<Notify>,
@@ -127,6 +133,7 @@ impl Pool {
             shelves: SyncMutex::default(),
             waiting: AtomicUsize::new(0),
             running: AtomicUsize::new(0),
+            done: SyncMutex::default(),
             endings: AtomicUsize::new(0),
             wanted: Arc::default(),
             slots: Arc::new(Semaphore::new(slots())),
@@ -157,6 +164,28 @@ impl Pool {
     /// Notes that a jar is at work, until the answer is dropped.
     pub fn running(&self) -> Counted<'_> {
         Counted::new(&self.running, &self.wanted)
+    }
+
+    /// Destroys a jar that has done its work, soon. Killing a process and closing what leads to it
+    /// takes longer than most runs, and takes a processor from whoever waits for the answer.
+    pub fn bury(self: &Arc<Self>, jar: Jar) {
+        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        done.push(jar);
+        if done.len() > UNBURIED {
+            let pool = self.clone();
+            tokio::spawn(async move { pool.bury_all() });
+        }
+        self.start_keeper();
+    }
+
+    fn bury_all(&self) {
+        let done = std::mem::take(&mut *self.done.lock().unwrap_or_else(PoisonError::into_inner));
+        drop(done);
+    }
+
+    /// Whether some shelf is nearly empty.
+    fn is_low(&self) -> bool {
+        self.shelves().values().any(|shelf| (shelf.jars.len() + shelf.filling) * 4 < shelf.target)
     }
 
     /// Takes a standing jar that is still alive. Finding none makes the shelf larger.
@@ -343,6 +372,7 @@ impl Pool {
         };
         fills.shutdown().await;
         self.shelves().clear();
+        self.bury_all();
         for walls in [Walls::Full, Walls::Nested] {
             if let Some(zygote) = self.place(walls).lock().await.take() {
                 zygote.shutdown().await;
@@ -374,16 +404,28 @@ async fn fill_one(pool: Arc<Pool>, shape: Shape, policy: Policy) {
     pool.wanted.notify_one();
 }
 
-/// Waits for those at work to end: what is made beside them slows them down.
+/// Waits until nobody has been at work for a moment: what is made or destroyed beside runs slows
+/// them down, and whoever got an answer may come again at once.
 async fn settle(pool: &Weak<Pool>, wanted: &Notify) {
     let busy = || pool.upgrade().is_some_and(|pool| pool.running.load(Ordering::Relaxed) > 0);
-    let ended = async {
-        while busy() {
-            wanted.notified().await;
+    let low = || pool.upgrade().is_some_and(|pool| pool.is_low());
+    let quiet = async {
+        loop {
+            let came = tokio::time::timeout(QUIET, wanted.notified()).await.is_ok();
+            if low() || !came && !busy() {
+                return;
+            }
         }
     };
-    // Some take their time.
-    tokio::time::timeout(PATIENCE, ended).await.ok();
+    if low() {
+        // The tasks that hand an answer to its caller still go first.
+        for _ in 0..8 {
+            tokio::task::yield_now().await;
+        }
+    } else {
+        // Some take their time.
+        tokio::time::timeout(PATIENCE, quiet).await.ok();
+    }
 }
 
 /// Keeps the shelves for as long as the pool is there.
@@ -393,7 +435,6 @@ async fn keep(pool: Weak<Pool>, wanted: Arc<Notify>) {
         let ticked = tokio::select! {
             () = wanted.notified() => {
                 settle(&pool, &wanted).await;
-                tokio::time::sleep(HAND_OVER).await;
                 false
             }
             _ = tick.tick() => true,
@@ -403,6 +444,7 @@ async fn keep(pool: Weak<Pool>, wanted: Arc<Notify>) {
             pool.shrink();
             pool.renew().await;
         }
+        pool.bury_all();
         pool.fill();
     }
 }
