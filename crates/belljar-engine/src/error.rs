@@ -36,6 +36,9 @@ pub enum RequestError {
         /// What is wrong with it.
         why: String,
     },
+    /// A module that was to be imported before cannot be.
+    #[error("{0}")]
+    Preload(String),
     /// The interpreter named does not exist or is not one we can run.
     #[error("the interpreter {} cannot be used: {why}", .path.display())]
     Python {
@@ -59,6 +62,9 @@ impl RequestError {
             }
             RequestError::Tool { .. } => {
                 Some("a tool has a Python name of its own, and a caller that answers its calls")
+            }
+            RequestError::Preload(_) => {
+                Some("name modules that the interpreter has: those of its own environment")
             }
             RequestError::Python { .. } => {
                 Some("name a CPython from 3.10 to 3.13, or the bin/python of a venv, with --python")
@@ -165,6 +171,18 @@ impl EngineError {
     }
 }
 
+impl From<EngineError> for RunError {
+    fn from(error: EngineError) -> RunError {
+        // Before it runs any guest code, a zygote says which of the caller's modules it cannot have.
+        if let EngineError::ZygoteEnded { stderr } = &error
+            && let Some(line) = stderr.lines().find(|line| line.starts_with("cannot preload "))
+        {
+            return RunError::Request(RequestError::Preload(line.into()));
+        }
+        RunError::Engine(error)
+    }
+}
+
 /// Adds what we were doing to an error of the operating system.
 pub(crate) trait While<T> {
     fn while_doing(self, step: &'static str) -> Result<T, EngineError>;
@@ -184,7 +202,7 @@ pub enum RunError {
     Request(#[from] RequestError),
     /// Our failure.
     #[error(transparent)]
-    Engine(#[from] EngineError),
+    Engine(EngineError),
     /// Too much is going on. Nothing is wrong with the job; it can be sent again later.
     #[error(transparent)]
     Busy(#[from] Busy),

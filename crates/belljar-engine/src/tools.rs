@@ -23,6 +23,9 @@ use crate::verdict::End;
 /// are taken from it until then.
 pub const IN_FLIGHT: usize = 64;
 
+/// How many bytes of arguments may wait with them.
+const IN_FLIGHT_BYTES: usize = 4 << 20;
+
 /// A call that a run makes.
 #[derive(Debug)]
 pub struct Call {
@@ -106,6 +109,7 @@ impl Deadline {
 
 struct Waiting {
     since: Moment,
+    bytes: usize,
     /// Its place among the calls that were made.
     place: usize,
 }
@@ -142,7 +146,9 @@ impl<'a> Tools<'a> {
 
     /// Whether another call may come, with this many answers that the jar has not read yet.
     pub fn has_room(&self, unread: usize) -> bool {
-        self.unsent.is_empty() && self.waiting.len() + unread < IN_FLIGHT
+        let bytes: usize = self.waiting.values().map(|waiting| waiting.bytes).sum();
+        let few = self.waiting.len() + unread < IN_FLIGHT;
+        self.unsent.is_empty() && few && bytes < IN_FLIGHT_BYTES
     }
 
     /// Takes a call from the jar; an end if it may not be.
@@ -162,7 +168,8 @@ impl<'a> Tools<'a> {
         }
         let now = Moment::now();
         self.deadline.call(call.call, Duration::from_millis(tool.budget_ms), now);
-        self.waiting.insert(call.call, Waiting { since: now, place: self.made.len() });
+        let bytes = call.args.get().len() + call.kwargs.get().len();
+        self.waiting.insert(call.call, Waiting { since: now, bytes, place: self.made.len() });
         let tool = tool.name.clone();
         self.made.push(ToolCall { tool, status: CallStatus::Unanswered, wall_ms: 0.0 });
         self.unsent.push_back(call);

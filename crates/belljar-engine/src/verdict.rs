@@ -305,7 +305,8 @@ fn exception_hint(type_name: &str, errno: Option<Errno>) -> &'static str {
             "no more could be written; write less, or raise limits.file_bytes or limits.files"
         }
         ("ModuleNotFoundError" | "ImportError", _) => {
-            "only packages of the chosen interpreter can be imported; choose another with --python"
+            "only modules that this interpreter has can be imported; use another, or run with an \
+             interpreter that has it"
         }
         _ => "",
     }
@@ -313,6 +314,9 @@ fn exception_hint(type_name: &str, errno: Option<Errno>) -> &'static str {
 
 fn bad_result(fault: ResultFault, detail: &str) -> GuestError {
     let (type_name, hint) = match fault {
+        ResultFault::NotJson if detail.contains("coroutine") => {
+            ("ResultNotJson", "write `await` before the call that made it")
+        }
         ResultFault::NotJson => (
             "ResultNotJson",
             "return dicts with text keys, lists, text, numbers, booleans or None; convert others, \

@@ -275,5 +275,5 @@ for number, job in runs():
         finally:
             os.close(terminal)
             os.close(end)
-        assert said.startswith("belljar: starting ") and "with pandas …" in said
+        assert said.startswith("belljar: waiting for the first run ") and "with pandas …" in said
         assert said.endswith("\r\x1b[K")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, Optional
@@ -98,3 +99,14 @@ def test_prompts_say_what_code_may_do() -> None:
 def test_a_prompt_names_the_version_once_the_engine_said_it(box: belljar.Sandbox) -> None:
     assert "CPython 3." in box.prompt()
     assert "CPython." in belljar.Sandbox(python="/elsewhere/python").prompt()
+
+
+def test_large_results_are_shown_in_a_moment(box: belljar.Sandbox) -> None:
+    policy = {"limits": {"result_bytes": 20 << 20, "memory_bytes": 1 << 30}}
+    for code in ("'\\x7f' * (9 << 20)", "[[[[{}] * 40] * 40] * 40] * 12", "[[[]] * 2_900_000]"):
+        out = box.run(code, policy=policy)
+        assert out.ok, out
+        began = time.monotonic()
+        texts = [repr(out), out.explain(), out._repr_html_()]
+        assert time.monotonic() - began < 1
+        assert all(len(text) < 100_000 for text in texts)

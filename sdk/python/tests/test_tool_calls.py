@@ -285,3 +285,25 @@ def test_two_thousand_runs_with_sixteen_calls_each() -> None:
     with script(code) as program:
         said = program.communicate(timeout=100)[0]
         assert said == "30000 ['subprocess.Popen'] 2 2\n"
+
+
+def test_calls_of_a_run_that_is_over_are_not_made() -> None:
+    made: list[int] = []
+
+    def slow(n: int) -> None:
+        made.append(n)
+        time.sleep(0.4)
+
+    code = """
+import threading
+for n in range(8):
+    threading.Thread(target=slow, args=(n,), daemon=True).start()
+while True: pass
+"""
+    with belljar.Sandbox(tools=[slow]) as box:
+        began = time.monotonic()
+        out = box.run(code, timeout=0.5)
+        assert out.error is not None and out.error.kind == "limit"
+        assert time.monotonic() - began < 2
+        assert len(made) <= 3
+        assert box.run("result = 1").result == 1

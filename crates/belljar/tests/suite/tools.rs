@@ -285,6 +285,19 @@ while True:
         run_job(&bench, Job::new(code).with_policy(limits), |_| Ok(Some(raw(large.clone())))).await;
     assert_limit(&outcome, LimitName::WallMs, 1_000);
     assert!(outcome.tool_calls.len() <= 64, "{}", outcome.tool_calls.len());
+    // Nor with what it asks, while nobody answers.
+    let code = code.replace("\"args\":[]", "\"args\":[\"'+b'x'*900_000+b'\"]");
+    let code = code.replace("%d", "'+str(n).encode()+b'").replace(" % n", "");
+    let (calls, mut called) = mpsc::channel(1);
+    let (_answers, answered) = mpsc::channel(1);
+    let tools = Some(ToolHost { calls, answers: answered });
+    let limits = policy(|limits| limits.wall_ms = 1_000);
+    let job = Job { tools: offered(), ..Job::new(code).with_policy(limits) };
+    let run = bench.engine.run_with(job, RunOptions { tools, ..RunOptions::default() });
+    let serve = async { while called.recv().await.is_some() {} };
+    let outcome = tokio::join!(run, serve).0.unwrap();
+    assert_limit(&outcome, LimitName::WallMs, 1_000);
+    assert_eq!(outcome.tool_calls.len(), 5);
     bench.close().await;
 }
 

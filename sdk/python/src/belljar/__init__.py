@@ -42,6 +42,8 @@ from ._sandbox import RunStream, Sandbox
 from ._schema import schema
 from ._tools import Tool
 
+__version__ = "0.1.0"
+
 __all__ = [
     "Artifact",
     "AsyncRunStream",

@@ -6,10 +6,12 @@ here, and they see one small tree.
 
 from __future__ import annotations
 
+import builtins
 import collections.abc
 import dataclasses
 import enum
 import inspect
+import sys
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +20,7 @@ from typing import Any
 
 _SCALARS: dict[Any, str] = {str: "str", int: "int", float: "float", bool: "bool"}
 _LISTS = (list, collections.abc.Sequence, collections.abc.Collection, collections.abc.Iterable)
+_SETS = (set, frozenset, collections.abc.Set, collections.abc.MutableSet)
 _DICTS = (dict, collections.abc.Mapping, collections.abc.MutableMapping)
 _UNIONS = (typing.Union, types.UnionType)
 _MARKS = ("Required", "NotRequired", "ReadOnly")
@@ -37,13 +40,13 @@ class Kind:
     """What a value must be."""
 
     shape: str
-    """`any`, `none`, `str`, `int`, `float`, `bool`, `list`, `dict`, `tuple`, `union`, `literal`,
-    `enum` or `record`."""
+    """`any`, `none`, `str`, `int`, `float`, `bool`, `list`, `set`, `dict`, `tuple`, `union`,
+    `literal`, `enum` or `record`."""
     spelling: str
     parts: tuple[Kind, ...] = ()
     values: tuple[Any, ...] = ()
     source: Any = None
-    """The class of an `enum` or a `record`."""
+    """The class of an `enum`, a `record` or a `set`."""
     note: str = ""
     """The first text of an `Annotated`."""
 
@@ -79,6 +82,10 @@ def kind_of(annotation: Any) -> Kind:
     if (origin or annotation) in _LISTS:
         item = kind_of(arguments[0]) if arguments else ANY
         return Kind("list", _generic(annotation, item), (item,))
+    if (origin or annotation) in _SETS:
+        item = kind_of(arguments[0]) if arguments else ANY
+        made = frozenset if (origin or annotation) is frozenset else set
+        return Kind("set", _generic(annotation, item), (item,), source=made)
     if (origin or annotation) in _DICTS:
         parts = tuple(map(kind_of, arguments)) if len(arguments) == 2 else (ANY, ANY)
         shown = parts if arguments else ()
@@ -109,6 +116,10 @@ def _union(arguments: Sequence[Any]) -> Kind:
     parts = tuple(map(kind_of, arguments))
     if any(part.shape == "any" and part.spelling == "Any" for part in parts):
         return ANY
+    # JSON never is what is not known here, so among others that cannot be meant.
+    known = tuple(part for part in parts if part.shape != "any")
+    if any(part is not NONE for part in known):
+        parts = known
     return Kind("union", " | ".join(part.spelling for part in parts), parts)
 
 
@@ -146,12 +157,37 @@ def _generic(annotation: Any, *parts: Kind) -> str:
     return f"{name}[{', '.join(part.spelling for part in parts)}]"
 
 
+class Unresolved(Exception):
+    """An annotation is a text that means nothing here; `name` is whose."""
+
+    def __init__(self, name: str, why: Exception) -> None:
+        super().__init__(f"{type(why).__name__}: {why}")
+        self.name = name
+
+
 def hints_of(source: Any) -> dict[str, Any]:
-    """The annotations of a function or class, texts resolved; empty if they cannot be."""
+    """The annotations of a function or class, texts resolved.
+
+    A check that cannot be made must not pass for one that was: `Unresolved` if a text means nothing.
+    What a function returns is not checked, and may mean nothing.
+    """
     try:
         return typing.get_type_hints(source, include_extras=True)
     except Exception:  # Whatever stands in an annotation is run here.
-        return {}
+        pass
+    found: dict[str, Any] = {}
+    for holder in reversed(source.__mro__) if isinstance(source, type) else [source]:
+        space = vars(sys.modules.get(holder.__module__, builtins)) if isinstance(source, type) else {}
+        space = space or getattr(holder, "__globals__", {})
+        for name, annotation in inspect.get_annotations(holder).items():
+            one = types.SimpleNamespace(__annotations__={name: annotation})
+            try:
+                found.update(typing.get_type_hints(one, space, include_extras=True))
+            except Exception as error:
+                if name != "return":
+                    raise Unresolved(name, error) from None
+                found[name] = annotation
+    return found
 
 
 _RECORDS: dict[Any, tuple[Field, ...]] = {}

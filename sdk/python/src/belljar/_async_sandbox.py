@@ -21,7 +21,7 @@ from ._messages import decoded, failure_of
 from ._outcome import Chunk, Outcome
 from ._policy import PolicyLike
 from ._prompt import prompt_for
-from ._request import Settings, is_raise
+from ._request import OnError, Settings, is_raise
 from ._tool_threads import function_thread
 from ._tools import ToolLike
 
@@ -40,7 +40,7 @@ class AsyncSandbox:
         preload: Iterable[str] = (),
         tools: Iterable[ToolLike] = (),
         policy: PolicyLike | None = None,
-        on_error: str = "return",
+        on_error: OnError = "return",
     ) -> None:
         self._settings = Settings(python, preload, tools, policy, on_error)
         self._pipe: AsyncPipe | None = None
@@ -56,7 +56,7 @@ class AsyncSandbox:
         policy: PolicyLike | None = None,
         tools: Iterable[ToolLike] = (),
         on_output: Callable[[Chunk], object] | None = None,
-        on_error: str | None = None,
+        on_error: OnError | None = None,
         timeout: float | None = None,
     ) -> Outcome:
         """Runs code in a fresh jar and returns what came of it. See `Sandbox.run`.
@@ -88,7 +88,7 @@ class AsyncSandbox:
         *,
         policy: PolicyLike | None = None,
         tools: Iterable[ToolLike] = (),
-        on_error: str | None = None,
+        on_error: OnError | None = None,
         timeout: float | None = None,
     ) -> AsyncRunStream:
         """Runs code and gives its output as it comes: `async for chunk in box.stream(code)`."""
@@ -195,6 +195,8 @@ class AsyncRunStream:
     def outcome(self) -> Outcome:
         """What came of the run."""
         if self._outcome is None:
+            if self._run.ended:
+                raise RequestError("the stream was left before its end, and the run cancelled")
             raise RequestError(
                 "there is no outcome yet", hint="iterate over the stream to its end first"
             )

@@ -7,6 +7,7 @@ from typing import Any
 
 from ._outcome import Chunk, Outcome
 from ._policy import PolicyLike
+from ._request import OnError
 from ._sandbox import Sandbox
 from ._tools import ToolLike
 
@@ -17,12 +18,12 @@ _BOX = Sandbox()
 
 def run(
     code: str,
-    *,
     inputs: Mapping[str, Any] | None = None,
+    *,
     policy: PolicyLike | None = None,
     tools: Iterable[ToolLike] = (),
     on_output: Callable[[Chunk], object] | None = None,
-    on_error: str = "return",
+    on_error: OnError = "return",
     timeout: float | None = None,
 ) -> Outcome:
     """Runs code in a fresh jar, in a box that all callers in this process share.

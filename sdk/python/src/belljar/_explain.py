@@ -45,22 +45,28 @@ def happened(error: Error) -> str:
     return f"{one_line(what, 200)}{where}: {message}" if message else one_line(what, 200) + where
 
 
-def refusal(denial: Denial) -> str:
-    """What was refused, how often, and what to write instead, on one line."""
+def refusal(denial: Denial, said: str | None = None) -> str:
+    """What was refused, how often, and what to write instead if that was not said, on one line."""
     often = f", {denial.count} times" if denial.count != 1 else ""
     where = f", line {denial.line}" if denial.line is not None else ""
     what = one_line(denial.what, 200)
-    return f"{what} ({denial.layer}{often}{where}): {one_line(denial.hint)}"
+    refused = f"{what} ({denial.layer}{often}{where})"
+    return refused if denial.hint == said else f"{refused}: {one_line(denial.hint)}"
 
 
 def _more(outcome: Outcome) -> list[str]:
     """What to do, and what was refused."""
-    lines = []
-    if outcome.error is not None and outcome.error.hint:
-        lines.append(f"hint: {one_line(outcome.error.hint)}")
-    lines += [f"denied: {refusal(denial)}" for denial in outcome.denials[:_MOST_DENIALS]]
+    hint = outcome.error.hint if outcome.error is not None else None
+    lines = [f"hint: {one_line(hint)}"] if hint else []
+    return lines + [f"denied: {one}" for one in refusals(outcome)]
+
+
+def refusals(outcome: Outcome) -> list[str]:
+    """What was refused, each on one line."""
+    hint = outcome.error.hint if outcome.error is not None else None
+    lines = [refusal(denial, hint) for denial in outcome.denials[:_MOST_DENIALS]]
     if len(outcome.denials) > _MOST_DENIALS:
-        lines.append(f"denied: {len(outcome.denials) - _MOST_DENIALS} more")
+        lines.append(f"{len(outcome.denials) - _MOST_DENIALS} more")
     return lines
 
 
@@ -131,7 +137,14 @@ def explanation(outcome: Outcome) -> str:
 
 def shown_json(value: object) -> str:
     """A result as JSON, all of it if it is short."""
-    text = visible(json.dumps(value, ensure_ascii=False))
-    if len(text) <= _MOST_RESULT:
-        return text
-    return f"{text[:_MOST_RESULT]}… (the first {_MOST_RESULT} of {len(text)} characters)"
+    pieces, length = [], 0
+    # Written piece by piece: a large result is not written out to be cut.
+    for piece in json.JSONEncoder(ensure_ascii=False).iterencode(value):
+        pieces.append(piece[: _MOST_RESULT + 1])
+        length += len(piece)
+        if length > _MOST_RESULT:
+            break
+    text = "".join(pieces)
+    if length <= _MOST_RESULT:
+        return visible(text)
+    return f"{visible(text[:_MOST_RESULT])}… (the first {_MOST_RESULT} characters)"

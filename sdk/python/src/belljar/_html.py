@@ -20,20 +20,24 @@ _MOST = 4_000
 def table(outcome: Outcome) -> str:
     """The outcome as a table without style, script or link."""
     usage = outcome.usage
-    rows = [("status", outcome.status)]
+    rows: list[tuple[str, str]] = [("status", outcome.status)]
     if outcome.error is None:
         rows.append(("result", shown(outcome.result, _MOST)))
     else:
         rows.append(("error", _explain.happened(outcome.error)))
         if outcome.error.hint:
             rows.append(("hint", outcome.error.hint))
-    rows += [("denied", _explain.refusal(denial)) for denial in outcome.denials[:20]]
-    texts = [("stdout", outcome.stdout), ("stderr", outcome.stderr)]
+    rows += [("denied", line) for line in _explain.refusals(outcome)]
+    texts = [
+        ("stdout", outcome.stdout, outcome.stdout_truncated),
+        ("stderr", outcome.stderr, outcome.stderr_truncated),
+    ]
     if outcome.error is not None:
-        texts.insert(0, ("traceback", outcome.error.traceback or ""))
-    for name, text in texts:
+        texts.insert(0, ("traceback", outcome.error.traceback or "", False))
+    for name, text, truncated in texts:
         if text:
             kept, note = ending(text, _MOST)
+            note = note or ("cut; the code wrote more" if truncated else "")
             rows.append((f"{name} ({note})" if note else name, kept))
     rows.append(
         (

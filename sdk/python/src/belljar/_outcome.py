@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from . import _explain, _html
 from ._errors import error_of
@@ -29,8 +29,7 @@ class LimitHit:
 class Error:
     """Why a run did not end well. `message` and `traceback` are the guest's own words."""
 
-    kind: str
-    """`exception`, `limit`, `denied`, `rejected`, `crash` or `cancelled`."""
+    kind: Literal["exception", "limit", "denied", "rejected", "crash", "cancelled"]
     type: str
     message: str
     traceback: str | None = None
@@ -43,7 +42,7 @@ class Error:
 class Denial:
     """One thing that a layer refused, and what to write instead."""
 
-    layer: str
+    layer: Literal["guard", "seccomp", "landlock", "egress"]
     what: str
     count: int
     hint: str
@@ -55,8 +54,7 @@ class ToolCall:
     """One call of a tool, as the engine saw it."""
 
     tool: str
-    status: str
-    """`ok`, `error` or `unanswered`."""
+    status: Literal["ok", "error", "unanswered"]
     wall_ms: float
 
 
@@ -91,8 +89,7 @@ class Artifact:
 class Chunk:
     """Output as it came."""
 
-    stream: str
-    """`stdout` or `stderr`."""
+    stream: Literal["stdout", "stderr"]
     text: str
 
 
@@ -101,8 +98,7 @@ class Outcome:
     """What came of a run."""
 
     id: str
-    status: str
-    """`ok` or `error`."""
+    status: Literal["ok", "error"]
     result: Any
     error: Error | None
     stdout: str

@@ -203,12 +203,13 @@ class Pipe:
 
     # Bytes in.
 
-    def receive(self) -> None:
-        """Reads once what the engine wrote. To be called when there is something."""
+    def receive(self) -> bool:
+        """Reads once what the engine wrote. Whether there was something."""
         if self._reading:
             # Somebody began and was interrupted.
             self._tear()
         self._reading = True
+        data = b""
         try:
             data = os.read(self.process.answers, READ_SIZE)
             if not data:
@@ -220,6 +221,7 @@ class Pipe:
         except Garbage:
             self.end_with(lambda: EngineError("the engine wrote something that is no message"))
         self._reading = False
+        return bool(data)
 
     def _tear(self) -> None:
         """An interrupt tore a message apart: nobody can tell any more where the next begins."""
@@ -254,6 +256,7 @@ class Pipe:
         run = self._runs.get(number)
         if run is None:
             return
+        self.progress.clear()
         if kind == "outcome" or kind == "failed":
             self._in_flight -= 1
             if kind == "failed" and self._comes_again(run, line):

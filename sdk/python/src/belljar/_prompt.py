@@ -5,15 +5,18 @@ The same box gives the same text, so that it can be cached and compared.
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Mapping
 from typing import Any
 
+from ._annotations import Kind, fields_of, kind_of
 from ._explain import size
 from ._policy import limits_in_force
 from ._request import Settings
 from ._tools import Tool, spelled
+from ._visible import one_line
 
 _SIZE = re.compile(r"\s*(\d+)\s*([A-Za-z]*)\s*")
 _UNITS = {
@@ -122,10 +125,43 @@ def _tools(tools: Mapping[str, Tool]) -> str:
         "",
         "```python",
     ]
+    types = _types(tools)
+    lines += [*types, ""] if types else []
     for at, tool in enumerate(tools.values()):
         lines += [""] if at else []
         lines += _stub(tool)
     return "\n".join([*lines, "```"])
+
+
+def _types(tools: Mapping[str, Tool]) -> list[str]:
+    """What the classes in the signatures are as JSON. The code does not have the classes."""
+    found: dict[str, str] = {}
+
+    def look(kind: Kind) -> None:
+        for part in kind.parts:
+            look(part)
+        if kind.shape not in ("enum", "record") or kind.spelling in found:
+            return
+        if kind.shape == "enum":
+            values = ", ".join(json.dumps(member.value, default=str) for member in kind.source)
+            found[kind.spelling] = f"one of {values}"
+            return
+        found[kind.spelling] = ""  # It may hold itself.
+        fields = fields_of(kind.source)
+        words = [
+            f'"{field.name}": {field.kind().spelling}{"" if field.required else " (may be left out)"}'
+            for field in fields
+        ]
+        found[kind.spelling] = f"a dict: {{{', '.join(words)}}}"
+        for field in fields:
+            look(field.kind())
+
+    for tool in tools.values():
+        signature = tool.signature
+        for annotation in [one.annotation for one in signature.parameters.values()]:
+            look(kind_of(annotation))
+        look(kind_of(signature.return_annotation))
+    return [f"# {name} is {one_line(text, 1000)}" for name, text in found.items()]
 
 
 def _stub(tool: Tool) -> list[str]:

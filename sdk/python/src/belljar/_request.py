@@ -11,12 +11,14 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from json.encoder import encode_basestring
-from typing import Any
+from typing import Any, Literal
 
 from ._errors import RequestError
 from ._json import NotJson, encoded
 from ._policy import PolicyLike, policy_body, tightened
 from ._tools import Tool, Toolbox, ToolLike
+
+OnError = Literal["return", "raise"]
 
 # The longest line that the engine reads. A longer one would end all runs of the box.
 MAX_LINE = 64 << 20
@@ -39,7 +41,7 @@ class Settings:
         preload: Iterable[str],
         tools: Iterable[ToolLike],
         policy: PolicyLike | None,
-        on_error: str,
+        on_error: OnError,
     ) -> None:
         if isinstance(preload, str):
             raise RequestError("preload must be a list of modules", hint=f'write ["{preload}"]')
@@ -64,11 +66,8 @@ class Settings:
     def starting(self) -> str:
         """What is being waited for at a start."""
         name = os.path.basename(self.python)
-        return (
-            f"starting {name} with {', '.join(self.preload)}"
-            if self.preload
-            else f"starting {name}"
-        )
+        modules = f" with {', '.join(self.preload)}" if self.preload else ""
+        return f"waiting for the first run on {name}{modules}"
 
     def request(
         self,
@@ -110,7 +109,7 @@ class Settings:
         return request
 
 
-def is_raise(on_error: str) -> bool:
+def is_raise(on_error: OnError) -> bool:
     """Whether outcomes that are not ok are raised: `return` or `raise`."""
     if on_error not in ("return", "raise"):
         raise RequestError(f'on_error must be "return" or "raise", was {on_error!r}')

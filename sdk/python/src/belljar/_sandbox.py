@@ -17,7 +17,7 @@ from ._messages import decoded, failure_of
 from ._outcome import Chunk, Outcome
 from ._policy import PolicyLike
 from ._prompt import prompt_for
-from ._request import Settings, is_raise
+from ._request import OnError, Settings, is_raise
 from ._sync_pipe import SyncPipe, SyncRun
 from ._tool_threads import loop_thread
 from ._tools import ToolLike
@@ -41,7 +41,7 @@ class Sandbox:
         preload: Iterable[str] = (),
         tools: Iterable[ToolLike] = (),
         policy: PolicyLike | None = None,
-        on_error: str = "return",
+        on_error: OnError = "return",
     ) -> None:
         self._settings = Settings(python, preload, tools, policy, on_error)
         self._pipe: SyncPipe | None = None
@@ -58,7 +58,7 @@ class Sandbox:
         policy: PolicyLike | None = None,
         tools: Iterable[ToolLike] = (),
         on_output: Callable[[Chunk], object] | None = None,
-        on_error: str | None = None,
+        on_error: OnError | None = None,
         timeout: float | None = None,
     ) -> Outcome:
         """Runs code in a fresh jar and returns what came of it.
@@ -90,7 +90,7 @@ class Sandbox:
         *,
         policy: PolicyLike | None = None,
         tools: Iterable[ToolLike] = (),
-        on_error: str | None = None,
+        on_error: OnError | None = None,
         timeout: float | None = None,
     ) -> RunStream:
         """Runs code and gives its output as it comes. See `RunStream`."""
@@ -186,6 +186,8 @@ class RunStream:
     def outcome(self) -> Outcome:
         """What came of the run."""
         if self._outcome is None:
+            if self._run.ended:
+                raise RequestError("the stream was left before its end, and the run cancelled")
             raise RequestError(
                 "there is no outcome yet", hint="iterate over the stream to its end first"
             )
@@ -248,6 +250,10 @@ def next_of(pipe: SyncPipe, run: SyncRun) -> Union[Chunk, Outcome]:
         if kind == "failed":
             raise failure_of(body["failure"])
         if kind == "call":
+            # It waited here while another was made. If the run is over by now, nobody wants it.
+            pipe.look(run)
+            if run.over:
+                continue
             call = Call(pipe, run, body)
             if call.is_async:
                 if run.tasks is None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from inspect import Parameter, Signature
 from typing import Any, Union
 
-from ._annotations import ANY, hints_of, kind_of
+from ._annotations import ANY, Kind, Unresolved, fields_of, hints_of, kind_of
 from ._arguments import Parameters
 from ._errors import RequestError
 from ._json import encoded
@@ -51,7 +51,15 @@ class Tool:
         self.budget = _checked_budget(self.name, budget)
         self.is_async = _is_async(function)
         hidden = _bound_by_name(function)
-        self.signature = _signature(function, hidden)
+        try:
+            self.signature = _signature(function, hidden)
+            for parameter in self.signature.parameters.values():
+                _resolve(kind_of(parameter.annotation), set())
+        except Unresolved as error:
+            raise RequestError(
+                f"{self.name}: the annotation of {error.name} cannot be checked: {error}",
+                hint="import what it names at run time too, or leave the annotation out",
+            ) from None
         self.parameters = Parameters(self.name, self.signature, hidden)
 
     @property
@@ -154,6 +162,16 @@ def _bound_by_name(function: Callable[..., Any]) -> frozenset[str]:
     return frozenset(hidden)
 
 
+def _resolve(kind: Kind, seen: set[Any]) -> None:
+    """Looks at all that an annotation consists of, so that what means nothing is found now."""
+    for part in kind.parts:
+        _resolve(part, seen)
+    if kind.shape == "record" and kind.source not in seen:
+        seen.add(kind.source)
+        for field in fields_of(kind.source):
+            _resolve(field.kind(), seen)
+
+
 def _signature(function: Callable[..., Any], hidden: frozenset[str]) -> Signature:
     """What the code may pass, with annotations resolved."""
     try:
@@ -164,7 +182,9 @@ def _signature(function: Callable[..., Any], hidden: frozenset[str]) -> Signatur
     source: Any = function
     while isinstance(source, functools.partial):
         source = source.func
-    if not inspect.isroutine(source) and not isinstance(source, type):
+    if isinstance(source, type):
+        source = vars(source).get("__init__", source)
+    elif not inspect.isroutine(source):
         source = getattr(source, "__call__", source)
     hints = hints_of(inspect.unwrap(source))
     kept = [

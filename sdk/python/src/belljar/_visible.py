@@ -11,11 +11,12 @@ from itertools import islice
 from reprlib import Repr
 from typing import Any
 
-# Controls, characters without width, those that change the direction of writing, the separators
-# that some editors take for line ends, tags, and halves of surrogate pairs.
+# Controls, characters without width or ink, those that change the direction of writing, the
+# separators that some editors take for line ends, tags and selectors, and halves of surrogate pairs.
 _UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
-    "\ufeff\ufff9-\ufffb\U000e0000-\U000e007f\ud800-\udfff]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff\ud800-\udfff]"
 )
 
 
@@ -58,6 +59,13 @@ class _Bounded(Repr):
         self.maxlevel = 6
         self.maxlist = self.maxdict = 40
         self.maxstring = self.maxlong = self.maxother = 300
+        # In all; what is no deeper and no wider can still be large.
+        self._left = 2_000
+
+    def repr1(self, x: Any, level: int) -> str:
+        """As the original, as long as there is work left."""
+        self._left -= 1
+        return super().repr1(x, level) if self._left > 0 else "..."
 
     def repr_dict(self, x: dict[Any, Any], level: int) -> str:
         """In the order of the dict, which the original sorts."""

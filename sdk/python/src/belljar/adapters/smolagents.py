@@ -29,7 +29,7 @@ from typing import Any
 
 from smolagents.local_python_executor import CodeOutput, InterpreterError, PythonExecutor
 
-from .. import RequestError, RunError, Sandbox, Tool
+from .. import RequestError, RunError, Sandbox, Tool, ToolError
 from .._policy import PolicyLike, policy_body
 from .._visible import ending, one_line, visible
 from ._tool import fault
@@ -38,6 +38,9 @@ _STEP = files(__package__).joinpath("_smolagents_step.py").read_text(encoding="u
 # The step's own frames have another name than the agent's, whose lines are told.
 _CODE = f'exec(compile({_STEP!r}, "step.py", "exec"))'
 _MOST_LOGS = 50_000
+_MOST_OUTPUT = 20_000
+# What is kept goes in again as an input, of which there may be 16 MiB.
+_MOST_KEPT = 12 << 20
 
 INSTRUCTIONS = (
     "Code runs in a sealed process without network, without other programs and without the files of "
@@ -70,6 +73,8 @@ class BelljarExecutor(PythonExecutor):  # type: ignore[misc]  # smolagents has n
                 "a language profile cannot read an agent's steps, which go into the jar as data",
                 hint="leave `language` out of the policy; the walls hold without it",
             )
+        if not 0 <= keep_bytes <= _MOST_KEPT:
+            raise RequestError(f"keep_bytes must be between 0 and {_MOST_KEPT}, was {keep_bytes}")
         limits = {**body.get("limits", {}), "result_bytes": keep_bytes + (1 << 20)}
         modules = dict.fromkeys(["ast", "base64", "pickle", *preload])
         self._box = Sandbox(python=python, preload=modules, policy={**body, "limits": limits})
@@ -125,7 +130,7 @@ class BelljarExecutor(PythonExecutor):  # type: ignore[misc]  # smolagents has n
         if self._answers:
             return CodeOutput(output=self._answers[0], logs=logs, is_final_answer=True)
         output = said.get("output")
-        shown = visible(output) if isinstance(output, str) else output
+        shown = visible(output[:_MOST_OUTPUT]) if isinstance(output, str) else output
         return CodeOutput(output=shown, logs=logs, is_final_answer=False)
 
     def cleanup(self) -> None:
@@ -159,6 +164,9 @@ def _function(tool: Any) -> Callable[..., Any]:
 def _heard(final_answer: Callable[..., Any], answers: list[Any]) -> Callable[..., None]:
     @functools.wraps(final_answer)
     def heard(*args: Any, **kwargs: Any) -> None:
+        # A step has one. Whoever gives more is after the memory of the host.
+        if answers:
+            raise ToolError("the final answer was given already")
         answers.append(final_answer(*args, **kwargs))
 
     return heard
