@@ -165,8 +165,11 @@ def source(body: str) -> ToolSource:
         ("time.sleep(9)", {"wall_ms": 200}, "sandbox: timeout"),
         ("bytearray(10 ** 9)", {}, "sandbox: memory"),
         ("os.fork()", {}, "sandbox: processes"),
-        ("import _thread as t; [t.start_new_thread(time.sleep, (1,)) for _ in 'abc']",
-         {"threads": 1}, "sandbox: threads"),
+        (
+            "import _thread as t; [t.start_new_thread(time.sleep, (1,)) for _ in 'abc']",
+            {"threads": 1},
+            "sandbox: threads",
+        ),
         ("open('f', 'wb').write(bytes(2 << 20))", {"file_bytes": 1 << 20}, "sandbox: files"),
         ("[open(f'{n}', 'w').close() for n in range(99)]", {"files": 9}, "sandbox: files"),
         ("print('x' * 10 ** 6)", {}, "sandbox: output"),

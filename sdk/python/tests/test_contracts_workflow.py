@@ -20,8 +20,14 @@ CONTINUE = {"on_error": "continue"}
 def test_a_node_answers() -> None:
     assert run_node("result = a + b", {"a": 1, "b": 2}, {}, {}) == {"error": None, "output": 3}
     assert run_node("sum(rows)", {"rows": [1, 2]}) == {"error": None, "output": 3}
-    whole = {"enabled": True, "mode": "process", "preset": "low", "timeout": 5,
-             "network_isolated": True, "on_error": "fail"}
+    whole = {
+        "enabled": True,
+        "mode": "process",
+        "preset": "low",
+        "timeout": 5,
+        "network_isolated": True,
+        "on_error": "fail",
+    }
     assert run_node("1", {}, {"id": "n1", "sandbox": whole}, {"sandbox": {}})["output"] == 1
 
 

@@ -9,7 +9,6 @@ from typing import NoReturn
 
 from ._binary import VARIABLE, find_binary
 
-
 # Commands that take an interpreter.
 _ON_AN_INTERPRETER = ("run", "doctor", "explain", "bench", "pipe", "drill")
 

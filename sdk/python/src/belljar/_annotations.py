@@ -177,7 +177,9 @@ def hints_of(source: Any) -> dict[str, Any]:
         pass
     found: dict[str, Any] = {}
     for holder in reversed(source.__mro__) if isinstance(source, type) else [source]:
-        space = vars(sys.modules.get(holder.__module__, builtins)) if isinstance(source, type) else {}
+        space = (
+            vars(sys.modules.get(holder.__module__, builtins)) if isinstance(source, type) else {}
+        )
         space = space or getattr(holder, "__globals__", {})
         for name, annotation in inspect.get_annotations(holder).items():
             one = types.SimpleNamespace(__annotations__={name: annotation})

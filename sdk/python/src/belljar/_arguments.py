@@ -58,10 +58,14 @@ class Parameters:
             if kind is ANY:
                 continue
             if place is Parameter.VAR_POSITIONAL:
-                items = [self._fit(f"{name}[{at}]", item, kind, work) for at, item in enumerate(value)]
+                items = [
+                    self._fit(f"{name}[{at}]", item, kind, work) for at, item in enumerate(value)
+                ]
                 arguments[name] = tuple(items)
             elif place is Parameter.VAR_KEYWORD:
-                arguments[name] = {key: self._fit(key, item, kind, work) for key, item in value.items()}
+                arguments[name] = {
+                    key: self._fit(key, item, kind, work) for key, item in value.items()
+                }
             else:
                 arguments[name] = self._fit(name, value, kind, work)
         return bound
@@ -75,7 +79,9 @@ class Parameters:
         except RecursionError:
             raise Mismatch(f"{self._tool}: `{one_line(name, 200)}` nests too deep") from None
         except _TooMuch:
-            raise Mismatch(f"{self._tool}: `{one_line(name, 200)}` takes too long to check") from None
+            raise Mismatch(
+                f"{self._tool}: `{one_line(name, 200)}` takes too long to check"
+            ) from None
 
 
 class _TooMuch(Exception):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import os
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import suppress
@@ -14,39 +13,22 @@ from types import TracebackType
 from typing import Any, Union
 
 from ._async_pipe import AsyncPipe, AsyncRun
+from ._box import Box, Stream, closed_box, heard
 from ._calls import Call
 from ._errors import RequestError
-from ._forks import tell_of_forks
-from ._messages import decoded, failure_of
 from ._outcome import Chunk, Outcome
 from ._policy import PolicyLike
-from ._prompt import prompt_for
-from ._request import OnError, Settings, is_raise
+from ._request import OnError
 from ._tool_threads import function_thread
 from ._tools import ToolLike
 
 
-class AsyncSandbox:
+class AsyncSandbox(Box[AsyncPipe]):
     """A `Sandbox` whose runs are awaited. It belongs to the event loop it is first used in.
 
     Cancelling the task that waits for a run cancels the run. Tools that are `async def` run as
     tasks of the loop; all others run one after the other in one thread.
     """
-
-    def __init__(
-        self,
-        *,
-        python: str | os.PathLike[str] | None = None,
-        preload: Iterable[str] = (),
-        tools: Iterable[ToolLike] = (),
-        policy: PolicyLike | None = None,
-        on_error: OnError = "return",
-    ) -> None:
-        self._settings = Settings(python, preload, tools, policy, on_error)
-        self._pipe: AsyncPipe | None = None
-        self._closed = False
-        self._end: weakref.finalize[..., AsyncSandbox] | None = None
-        tell_of_forks(self)
 
     async def run(
         self,
@@ -63,7 +45,7 @@ class AsyncSandbox:
 
         If `on_output` returns something that can be awaited, that is done.
         """
-        raises = self._settings.raises if on_error is None else is_raise(on_error)
+        raises = self._raises(on_error)
         settings = self._settings
         request = settings.request(code, inputs, policy, tools, timeout, on_output is not None)
         run = AsyncRun(request)
@@ -92,15 +74,10 @@ class AsyncSandbox:
         timeout: float | None = None,
     ) -> AsyncRunStream:
         """Runs code and gives its output as it comes: `async for chunk in box.stream(code)`."""
-        raises = self._settings.raises if on_error is None else is_raise(on_error)
+        raises = self._raises(on_error)
         request = self._settings.request(code, inputs, policy, tools, timeout, True)
         run = AsyncRun(request)
         return AsyncRunStream(self._submitted(run), run, raises)
-
-    def prompt(self) -> str:
-        """What a language model has to know to write code for this box, as Markdown."""
-        python = self._pipe.python if self._pipe is not None else None
-        return prompt_for(self._settings, python)
 
     async def start(self) -> AsyncSandbox:
         """Starts the engine, if it is not running, and waits until it takes runs."""
@@ -120,9 +97,7 @@ class AsyncSandbox:
     async def close(self) -> None:
         """Ends the engine, and whatever still runs. The box cannot be used any more."""
         self._closed = True
-        pipe, self._pipe = self._pipe, None
-        if self._end is not None:
-            self._end.detach()
+        pipe = self._without_engine()
         if pipe is not None:
             pipe.close()
 
@@ -146,7 +121,7 @@ class AsyncSandbox:
     def _engine(self, dead: AsyncPipe | None) -> AsyncPipe:
         """The engine that runs; a new one if there is none but `dead`."""
         if self._closed:
-            raise RequestError("the sandbox is closed", hint="make another, or close it later")
+            raise closed_box()
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
@@ -170,37 +145,13 @@ class AsyncSandbox:
             self._end = weakref.finalize(self, pipe.abandon)
         return pipe
 
-    def _after_fork(self) -> None:
-        pipe, self._pipe = self._pipe, None
-        if self._end is not None:
-            self._end.detach()
-        if pipe is not None:
-            pipe.after_fork()
 
-
-class AsyncRunStream:
+class AsyncRunStream(Stream[AsyncPipe, AsyncRun]):
     """The output of a run, chunk by chunk; its `outcome` when that has ended.
 
     The code's tool calls are served while somebody iterates. Leaving it early, as an asynchronous
     context manager or with `close()`, cancels the run.
     """
-
-    def __init__(self, pipe: AsyncPipe, run: AsyncRun, raises: bool) -> None:
-        self._pipe = pipe
-        self._run = run
-        self._raises = raises
-        self._outcome: Outcome | None = None
-
-    @property
-    def outcome(self) -> Outcome:
-        """What came of the run."""
-        if self._outcome is None:
-            if self._run.ended:
-                raise RequestError("the stream was left before its end, and the run cancelled")
-            raise RequestError(
-                "there is no outcome yet", hint="iterate over the stream to its end first"
-            )
-        return self._outcome
 
     def __aiter__(self) -> AsyncIterator[Chunk]:
         return self
@@ -213,17 +164,10 @@ class AsyncRunStream:
         except BaseException:
             self.close()
             raise
-        if isinstance(found, Chunk):
-            return found
-        self._outcome = found
-        self.close()
-        if self._raises:
-            found.raise_for_error()
-        raise StopAsyncIteration
-
-    def close(self) -> None:
-        """Cancels the run if it is under way."""
-        self._pipe.finish(self._run)
+        chunk = self._chunk(found)
+        if chunk is None:
+            raise StopAsyncIteration
+        return chunk
 
     async def __aenter__(self) -> AsyncRunStream:
         return self
@@ -247,17 +191,11 @@ async def next_of(pipe: AsyncPipe, run: AsyncRun) -> Union[Chunk, Outcome]:
     """What the run says next to its caller. Its tool calls are served meanwhile."""
     while True:
         said = await pipe.wait(run)
-        if isinstance(said, BaseException):
-            raise said
-        kind, body = decoded(said)
-        if kind == "outcome":
-            return Outcome.from_dict(body["outcome"])
-        if kind == "output":
-            return Chunk(body["stream"], body["text"])
-        if kind == "failed":
-            raise failure_of(body["failure"])
-        if kind == "call":
-            _serve(pipe, run, Call(pipe, run, body))
+        found = heard(said)
+        if isinstance(found, (Chunk, Outcome)):
+            return found
+        if found is not None:
+            _serve(pipe, run, Call(pipe, run, found))
 
 
 def _serve(pipe: AsyncPipe, run: AsyncRun, call: Call) -> None:

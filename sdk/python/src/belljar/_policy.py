@@ -137,7 +137,9 @@ def _checked(body: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in limits.items():
         is_size = name in _SIZES and isinstance(value, str)
         if not is_size and (type(value) is not int or value < 0):
-            must = "a number of bytes or text such as '64MiB'" if name in _SIZES else "a whole number"
+            must = (
+                "a number of bytes or text such as '64MiB'" if name in _SIZES else "a whole number"
+            )
             raise RequestError(f"limits.{name} must be {must}, was {value!r}")
     _check_keys("language", language, ("profile", "imports"))
     for part, name in ((body, "walls"), (body, "network"), (language, "profile")):
@@ -163,7 +165,9 @@ def _part(body: Mapping[str, Any], name: str) -> dict[str, Any]:
 def _check_keys(what: str, part: Mapping[str, Any], known: tuple[str, ...]) -> None:
     unknown = [str(name) for name in part if name not in known]
     if unknown:
-        raise RequestError(f"{what} cannot have {', '.join(unknown)}", hint=f"there is {', '.join(known)}")
+        raise RequestError(
+            f"{what} cannot have {', '.join(unknown)}", hint=f"there is {', '.join(known)}"
+        )
 
 
 def _present(part: Any, kind: type[Limits] | type[Language], name: str) -> dict[str, Any]:

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import os
-import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import copy_context
 from types import TracebackType
 from typing import Any, Union
 
+from ._box import Box, Stream, closed_box, heard
 from ._calls import Call
-from ._errors import RequestError
-from ._forks import tell_of_forks
-from ._messages import decoded, failure_of
 from ._outcome import Chunk, Outcome
 from ._policy import PolicyLike
-from ._prompt import prompt_for
-from ._request import OnError, Settings, is_raise
+from ._request import OnError
 from ._sync_pipe import SyncPipe, SyncRun
 from ._tool_threads import loop_thread
 from ._tools import ToolLike
 
 
-class Sandbox:
+class Sandbox(Box[SyncPipe]):
     """An engine of its own, and the runs in it. Threads may share one.
 
     `python` is the interpreter that code runs on; without it, the one that runs this, so that code
@@ -33,22 +28,6 @@ class Sandbox:
 
     The engine starts with the first run, and again if it died.
     """
-
-    def __init__(
-        self,
-        *,
-        python: str | os.PathLike[str] | None = None,
-        preload: Iterable[str] = (),
-        tools: Iterable[ToolLike] = (),
-        policy: PolicyLike | None = None,
-        on_error: OnError = "return",
-    ) -> None:
-        self._settings = Settings(python, preload, tools, policy, on_error)
-        self._pipe: SyncPipe | None = None
-        self._starting = threading.Lock()
-        self._closed = False
-        self._end: weakref.finalize[..., Sandbox] | None = None
-        tell_of_forks(self)
 
     def run(
         self,
@@ -67,7 +46,7 @@ class Sandbox:
         in seconds lowers the policy's time on the clock for this run, and never raises it.
         `on_output` gets what the code prints, as it comes.
         """
-        raises = self._settings.raises if on_error is None else is_raise(on_error)
+        raises = self._raises(on_error)
         settings = self._settings
         request = settings.request(code, inputs, policy, tools, timeout, on_output is not None)
         run = SyncRun(request)
@@ -94,15 +73,10 @@ class Sandbox:
         timeout: float | None = None,
     ) -> RunStream:
         """Runs code and gives its output as it comes. See `RunStream`."""
-        raises = self._settings.raises if on_error is None else is_raise(on_error)
+        raises = self._raises(on_error)
         request = self._settings.request(code, inputs, policy, tools, timeout, True)
         run = SyncRun(request)
         return RunStream(self._submitted(run), run, raises)
-
-    def prompt(self) -> str:
-        """What a language model has to know to write code for this box, as Markdown."""
-        python = self._pipe.python if self._pipe is not None else None
-        return prompt_for(self._settings, python)
 
     def start(self) -> Sandbox:
         """Starts the engine, if it is not running, and waits until it takes runs."""
@@ -123,9 +97,7 @@ class Sandbox:
         """Ends the engine, and whatever still runs. The box cannot be used any more."""
         self._closed = True
         with self._starting:
-            pipe, self._pipe = self._pipe, None
-            if self._end is not None:
-                self._end.detach()
+            pipe = self._without_engine()
         if pipe is not None:
             pipe.close()
 
@@ -150,7 +122,7 @@ class Sandbox:
         """The engine that runs; a new one if there is none but `dead`."""
         with self._starting:
             if self._closed:
-                raise RequestError("the sandbox is closed", hint="make another, or close it later")
+                raise closed_box()
             if self._pipe is None or self._pipe is dead:
                 if dead is not None:
                     dead.retire()
@@ -160,38 +132,13 @@ class Sandbox:
                 self._end = weakref.finalize(self, self._pipe.close)
             return self._pipe
 
-    def _after_fork(self) -> None:
-        self._starting = threading.Lock()
-        pipe, self._pipe = self._pipe, None
-        if self._end is not None:
-            self._end.detach()
-        if pipe is not None:
-            pipe.after_fork()
 
-
-class RunStream:
+class RunStream(Stream[SyncPipe, SyncRun]):
     """The output of a run, chunk by chunk; its `outcome` when that has ended.
 
     The code's tool calls are served while somebody iterates. Leaving it early, as a context manager
     or with `close()`, cancels the run.
     """
-
-    def __init__(self, pipe: SyncPipe, run: SyncRun, raises: bool) -> None:
-        self._pipe = pipe
-        self._run = run
-        self._raises = raises
-        self._outcome: Outcome | None = None
-
-    @property
-    def outcome(self) -> Outcome:
-        """What came of the run."""
-        if self._outcome is None:
-            if self._run.ended:
-                raise RequestError("the stream was left before its end, and the run cancelled")
-            raise RequestError(
-                "there is no outcome yet", hint="iterate over the stream to its end first"
-            )
-        return self._outcome
 
     def __iter__(self) -> Iterator[Chunk]:
         return self
@@ -204,17 +151,10 @@ class RunStream:
         except BaseException:
             self.close()
             raise
-        if isinstance(found, Chunk):
-            return found
-        self._outcome = found
-        self.close()
-        if self._raises:
-            found.raise_for_error()
-        raise StopIteration
-
-    def close(self) -> None:
-        """Cancels the run if it is under way."""
-        self._pipe.finish(self._run)
+        chunk = self._chunk(found)
+        if chunk is None:
+            raise StopIteration
+        return chunk
 
     def __enter__(self) -> RunStream:
         return self
@@ -240,21 +180,15 @@ def next_of(pipe: SyncPipe, run: SyncRun) -> Union[Chunk, Outcome]:
     """What the run says next to its caller. Its tool calls are served meanwhile."""
     while True:
         said = pipe.wait(run)
-        if isinstance(said, BaseException):
-            raise said
-        kind, body = decoded(said)
-        if kind == "outcome":
-            return Outcome.from_dict(body["outcome"])
-        if kind == "output":
-            return Chunk(body["stream"], body["text"])
-        if kind == "failed":
-            raise failure_of(body["failure"])
-        if kind == "call":
+        found = heard(said)
+        if isinstance(found, (Chunk, Outcome)):
+            return found
+        if found is not None:
             # It waited here while another was made. If the run is over by now, nobody wants it.
             pipe.look(run)
             if run.over:
                 continue
-            call = Call(pipe, run, body)
+            call = Call(pipe, run, found)
             if call.is_async:
                 if run.tasks is None:
                     run.tasks = set()

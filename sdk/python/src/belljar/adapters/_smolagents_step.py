@@ -134,7 +134,12 @@ def run(step: dict[str, Any]) -> dict[str, Any]:
     definitions = defined(tree, step["definitions"])
     left = step["most"] - sum(map(len, definitions.values()))
     variables, more = keep(space, definitions, left)
-    return {"output": output, "definitions": definitions, "variables": variables, "lost": lost + more}
+    return {
+        "output": output,
+        "definitions": definitions,
+        "variables": variables,
+        "lost": lost + more,
+    }
 
 
 _step: dict[str, Any]

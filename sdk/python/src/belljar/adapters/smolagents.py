@@ -100,7 +100,9 @@ class BelljarExecutor(PythonExecutor):  # type: ignore[misc]  # smolagents has n
             try:
                 self._variables[name] = base64.b64encode(pickle.dumps(value)).decode()
             except Exception as error:
-                raise RequestError(f"the variable {name!r} cannot be pickled", [str(error)]) from None
+                raise RequestError(
+                    f"the variable {name!r} cannot be pickled", [str(error)]
+                ) from None
 
     def __call__(self, code_action: str) -> CodeOutput:
         """Runs one step."""

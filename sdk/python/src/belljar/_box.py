@@ -1,0 +1,119 @@
+"""What both kinds of boxes share: their settings, whose engine it is, and what a run says next."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Iterable
+from typing import Any, Generic, TypeVar, Union
+
+from ._errors import RequestError
+from ._forks import tell_of_forks
+from ._messages import decoded, failure_of
+from ._outcome import Chunk, Outcome
+from ._pipe import Pipe
+from ._policy import PolicyLike
+from ._prompt import prompt_for
+from ._request import OnError, Settings, is_raise
+from ._run import Run
+from ._tools import ToolLike
+
+P = TypeVar("P", bound=Pipe)
+R = TypeVar("R", bound=Run)
+
+
+class Box(Generic[P]):
+    """A box that speaks to its engine over a pipe of one kind."""
+
+    def __init__(
+        self,
+        *,
+        python: str | os.PathLike[str] | None = None,
+        preload: Iterable[str] = (),
+        tools: Iterable[ToolLike] = (),
+        policy: PolicyLike | None = None,
+        on_error: OnError = "return",
+    ) -> None:
+        self._settings = Settings(python, preload, tools, policy, on_error)
+        self._pipe: P | None = None
+        self._closed = False
+        # Two threads must not start two engines.
+        self._starting = threading.Lock()
+        self._end: weakref.finalize[..., Any] | None = None
+        tell_of_forks(self)
+
+    def prompt(self) -> str:
+        """What a language model has to know to write code for this box, as Markdown."""
+        python = self._pipe.python if self._pipe is not None else None
+        return prompt_for(self._settings, python)
+
+    def _raises(self, on_error: OnError | None) -> bool:
+        return self._settings.raises if on_error is None else is_raise(on_error)
+
+    def _without_engine(self) -> P | None:
+        """Takes the engine out of the box."""
+        pipe, self._pipe = self._pipe, None
+        if self._end is not None:
+            self._end.detach()
+        return pipe
+
+    def _after_fork(self) -> None:
+        self._starting = threading.Lock()
+        pipe = self._without_engine()
+        if pipe is not None:
+            pipe.after_fork()
+
+
+class Stream(Generic[P, R]):
+    """The output of a run as it comes."""
+
+    def __init__(self, pipe: P, run: R, raises: bool) -> None:
+        self._pipe = pipe
+        self._run = run
+        self._raises = raises
+        self._outcome: Outcome | None = None
+
+    @property
+    def outcome(self) -> Outcome:
+        """What came of the run, once its output has ended."""
+        if self._outcome is None:
+            if self._run.ended:
+                raise RequestError("the stream was left before its end, and the run cancelled")
+            raise RequestError(
+                "there is no outcome yet", hint="iterate over the stream to its end first"
+            )
+        return self._outcome
+
+    def close(self) -> None:
+        """Cancels the run if it is under way."""
+        self._pipe.finish(self._run)
+
+    def _chunk(self, found: Union[Chunk, Outcome]) -> Chunk | None:
+        """A chunk for whoever iterates, or nothing if that was the end."""
+        if isinstance(found, Chunk):
+            return found
+        self._outcome = found
+        self.close()
+        if self._raises:
+            found.raise_for_error()
+        return None
+
+
+def heard(said: Union[bytes, BaseException]) -> Union[Chunk, Outcome, dict[str, Any], None]:
+    """What a message says to the caller of a run; a dict if it is a call of a tool."""
+    if isinstance(said, BaseException):
+        raise said
+    kind, body = decoded(said)
+    if kind == "outcome":
+        return Outcome.from_dict(body["outcome"])
+    if kind == "output":
+        return Chunk(body["stream"], body["text"])
+    if kind == "failed":
+        raise failure_of(body["failure"])
+    return body if kind == "call" else None
+
+
+def closed_box() -> RequestError:
+    """For who uses a box after its end."""
+    return RequestError("the sandbox is closed", hint="make another, or close it later")
