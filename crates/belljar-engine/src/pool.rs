@@ -321,7 +321,7 @@ impl Pool {
 
     fn start_keeper(self: &Arc<Self>) {
         let mut keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner);
-        if keeper.is_none() {
+        if keeper.as_ref().is_none_or(JoinHandle::is_finished) {
             *keeper = Some(tokio::spawn(keep(Arc::downgrade(self), self.wanted.clone())));
         }
     }
@@ -394,7 +394,7 @@ async fn fill_one(pool: Arc<Pool>, shape: Shape, policy: Policy) {
     let made = pool.make_warm(&policy).await;
     let failed = made.is_err();
     if let Some(shelf) = pool.shelves().get_mut(&shape) {
-        shelf.filling -= 1;
+        shelf.filling = shelf.filling.saturating_sub(1);
         made.into_iter().for_each(|jar| shelf.put(jar));
         if failed {
             // A run that needs one will hear why. Making more for later makes no sense now.
@@ -440,11 +440,18 @@ async fn keep(pool: Weak<Pool>, wanted: Arc<Notify>) {
             _ = tick.tick() => true,
         };
         let Some(pool) = pool.upgrade() else { return };
+        pool.bury_all();
         if ticked {
             pool.shrink();
-            pool.renew().await;
+            let mut renewing = std::pin::pin!(pool.renew());
+            // Starting a zygote takes its time, and what has done its work does not wait for that.
+            loop {
+                tokio::select! {
+                    () = &mut renewing => break,
+                    () = wanted.notified() => pool.bury_all(),
+                }
+            }
         }
-        pool.bury_all();
         pool.fill();
     }
 }

@@ -158,7 +158,10 @@ impl<'a> Watch<'a> {
                     match written {
                         Ok(count @ 1..) => self.was_read(count),
                         // A jar that reads no more gets no more; the deadline sees to that.
-                        _ => self.unread.clear(),
+                        _ => {
+                            self.unread.clear();
+                            self.read = 0;
+                        }
                     }
                     if let Some(end) = self.frames() {
                         return Ok(end);
@@ -435,10 +438,14 @@ impl<'a> Watch<'a> {
         })
     }
 
-    /// Reads what the jar had written before it ended. Never waits: the jar is gone or about to
-    /// be, and what is not in the pipes now is nobody's.
+    /// Reads what the jar had written before it ended. Never waits for more: what is not in the pipes
+    /// now is nobody's. A jar that was left alive because it had answered is killed if there is
+    /// anything, so that it cannot go on writing while that is handed on.
     async fn drain(&mut self, end: End) -> End {
         let mut piece = [0; PIECE];
+        if self.unsent.is_some() {
+            self.jar.kill();
+        }
         for stream in [Stream::Stdout, Stream::Stderr] {
             loop {
                 let pipe = match stream {
@@ -446,6 +453,7 @@ impl<'a> Watch<'a> {
                     Stream::Stderr => &self.jar.stderr,
                 };
                 let Ok(count @ 1..) = read_now(pipe, &mut piece) else { break };
+                self.jar.kill();
                 self.hand_on().await;
                 if self.wrote(stream, &piece[..count]) {
                     self.hand_on().await;

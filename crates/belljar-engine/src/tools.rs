@@ -20,7 +20,7 @@ use tokio::time::Instant as Moment;
 use crate::verdict::End;
 
 /// How many calls of one run may wait for an answer, or have one that the jar has not read. No more
-/// are taken from it until then.
+/// are taken from it until then. A jar keeps one below that by itself, so that its last word is heard.
 pub const IN_FLIGHT: usize = 64;
 
 /// How many bytes of arguments may wait with them.
@@ -148,7 +148,8 @@ impl<'a> Tools<'a> {
     pub fn has_room(&self, unread: usize) -> bool {
         let bytes: usize = self.waiting.values().map(|waiting| waiting.bytes).sum();
         let few = self.waiting.len() + unread < IN_FLIGHT;
-        self.unsent.is_empty() && few && bytes < IN_FLIGHT_BYTES
+        // One alone may be as long as a result.
+        few && (bytes < IN_FLIGHT_BYTES || self.waiting.len() <= 1)
     }
 
     /// Takes a call from the jar; an end if it may not be.
@@ -178,16 +179,26 @@ impl<'a> Tools<'a> {
 
     /// Waits until the caller takes a call or gives an answer. Returns what the jar is to read.
     pub async fn exchange(&mut self) -> Option<Vec<u8>> {
-        let Some(host) = &mut self.host else { return std::future::pending().await };
+        let Some(host) = &mut self.host else {
+            // Nobody answers any more, so each call is told that.
+            self.unsent.clear();
+            let Some(call) = self.waiting.keys().next().copied() else {
+                return std::future::pending().await;
+            };
+            let message = "nobody answers the calls of this run any more".into();
+            let fault = ToolFault { kind: ToolFaultKind::Tool, message };
+            return self.answered(Answer { call, result: Err(fault) });
+        };
         let answer = tokio::select! {
             answer = host.answers.recv() => answer,
             room = host.calls.reserve(), if !self.unsent.is_empty() => {
                 match (room, self.unsent.pop_front()) {
-                    (Ok(room), Some(call)) => room.send(call),
-                    // Nobody takes calls any more, so nobody answers them, and the deadline comes.
-                    _ => self.unsent.clear(),
+                    (Ok(room), Some(call)) => {
+                        room.send(call);
+                        return None;
+                    }
+                    _ => None,
                 }
-                return None;
             }
         };
         if answer.is_none() {

@@ -79,14 +79,23 @@ def read_rest(data):
 
 
 def write_frame(body):
-    frame = len(body).to_bytes(4, "big") + body
-    # Threads of the code may call tools while it comes to its end.
     with WRITING:
-        done = os.write(FRAMES, frame)
-        if done < len(frame):
-            rest = memoryview(frame)[done:]
-            while rest:
-                rest = rest[os.write(FRAMES, rest) :]
+        write_whole(body)
+
+
+def write_last_frame(body):
+    """Threads of the code may still call tools. What they write now would come after the end."""
+    WRITING.acquire()
+    write_whole(body)
+
+
+def write_whole(body):
+    frame = len(body).to_bytes(4, "big") + body
+    done = os.write(FRAMES, frame)
+    if done < len(frame):
+        rest = memoryview(frame)[done:]
+        while rest:
+            rest = rest[os.write(FRAMES, rest) :]
 
 
 def shortened(text, most):
@@ -313,7 +322,7 @@ def main():
     if os.getpid() != own:
         # A child that the code forked has come to the end of the code. It has no answer to give.
         os._exit(0)
-    write_frame(body)
+    write_last_frame(body)
     # The engine ends the jar. Until then nothing more is to be done.
     while os.read(JOB, 1):
         pass

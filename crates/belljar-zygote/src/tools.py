@@ -10,8 +10,10 @@ import collections
 import os
 import types
 
-# How many calls may wait for an answer. The engine takes no more either.
-IN_FLIGHT = 64
+# How many calls may wait for an answer, and how many bytes of arguments with them. The engine takes no
+# more either, and hears nothing else until some are answered.
+IN_FLIGHT = 63
+IN_FLIGHT_BYTES = 4 << 20
 
 
 class ToolError(Exception):
@@ -22,9 +24,11 @@ class Calls:
     def __init__(self):
         self.made = 0
         self.in_flight = 0
+        self.bytes = 0
         self.unsent = collections.deque()
         # What each call does with its answer.
         self.waiting = {}
+        self.sizes = {}
         self.held = bytearray()
         self.counting = _thread.allocate_lock()
         self.reading = _thread.allocate_lock()
@@ -44,7 +48,7 @@ class Calls:
             self.made += 1
             call = self.made
             self.waiting[call] = answered
-            self.unsent.append(f'{{"call":{{"call":{call},{text[1:]}}}'.encode())
+            self.unsent.append((call, f'{{"call":{{"call":{call},{text[1:]}}}'.encode()))
         self.send()
         return call
 
@@ -52,27 +56,41 @@ class Calls:
         with self.counting:
             if not self.unsent or self.in_flight >= IN_FLIGHT:
                 return
+            body = self.unsent[0][1]
+            if self.in_flight and self.bytes + len(body) >= IN_FLIGHT_BYTES:
+                return
+            call, body = self.unsent.popleft()
             self.in_flight += 1
-            body = self.unsent.popleft()
+            self.bytes += len(body)
+            self.sizes[call] = len(body)
         write_frame(body)
 
     def read(self):
         """Waits for answers, and hands them out."""
-        piece = os.read(JOB, 1 << 16)
-        if not piece:
-            os._exit(0)
-        self.held += piece
+        while not self.hand_out():
+            piece = os.read(JOB, 1 << 16)
+            if not piece:
+                os._exit(0)
+            self.held += piece
+
+    def hand_out(self):
+        """Hands out the answers that have come whole. Whether there were any."""
+        some = False
         while len(self.held) >= 4:
             end = 4 + int.from_bytes(self.held[:4], "big")
             if len(self.held) < end:
                 break
             answer = DECODE(self.held[4:end].decode(), 0)[0]["answer"]
             del self.held[:end]
+            some = True
             with self.counting:
                 self.in_flight -= 1
+                self.bytes -= self.sizes.pop(answer["call"])
                 answered = self.waiting.pop(answer["call"])
             answered(answer)
             self.send()
+            self.send()
+        return some
 
     def wait(self, answers, woken):
         """Waits until there is something in `answers`: reads, or sleeps while another reads."""

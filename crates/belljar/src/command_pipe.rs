@@ -41,7 +41,8 @@ const LOOK: Duration = Duration::from_millis(100);
 /// The ways to a run under way.
 struct Ways {
     cancel: Option<oneshot::Sender<()>>,
-    answers: mpsc::Sender<Answer>,
+    /// None when no more answers can come.
+    answers: Option<mpsc::Sender<Answer>>,
 }
 
 /// The runs under way, by the caller's number.
@@ -204,9 +205,12 @@ impl Caller {
             line.clear();
             let most = MAX_LINE as u64 + 1;
             let read = (&mut input).take(most).read_until(b'\n', &mut line).await;
-            if read.map_err(Failure::os("read a request"))? == 0 {
-                break;
-            }
+            match read {
+                // A socket whose other end was closed with something unread ends like this.
+                Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => break,
+                Ok(0) => break,
+                other => other.map_err(Failure::os("read a request"))?,
+            };
             if line.len() > MAX_LINE {
                 let message = format!("a line has more than {MAX_LINE} bytes");
                 self.answer(None, bad_request(message)).await;
@@ -229,6 +233,8 @@ impl Caller {
                 tasks.join_next().await;
             }
         }
+        // Nor can answers come any more. Calls that wait for one are told.
+        self.runs.all().values_mut().for_each(|ways| ways.answers = None);
         tokio::select! {
             () = async { while tasks.join_next().await.is_some() {} } => {}
             () = nobody_reads(reader) => {}
@@ -253,9 +259,11 @@ impl Caller {
             }
             ToEngine::Answer { id, call, result, error } => {
                 let result = error.map_or(Ok(result), Err);
-                if let Some(ways) = self.runs.all().get(&id) {
+                if let Some(answers) =
+                    self.runs.all().get(&id).and_then(|ways| ways.answers.as_ref())
+                {
                     // There is room for every call that waits; what does not fit answers none.
-                    ways.answers.try_send(Answer { call, result }).ok();
+                    answers.try_send(Answer { call, result }).ok();
                 }
             }
             ToEngine::Run { id, job, stream, tenant, deadline_ms } => {
@@ -266,7 +274,7 @@ impl Caller {
                 }
                 let (stop, cancel) = oneshot::channel();
                 let (replies, replied) = mpsc::channel(IN_FLIGHT);
-                self.runs.all().insert(id, Ways { cancel: Some(stop), answers: replies });
+                self.runs.all().insert(id, Ways { cancel: Some(stop), answers: Some(replies) });
                 let (calls, called) = mpsc::channel(1);
                 let (chunks, printed) = mpsc::channel(16);
                 let options = RunOptions {

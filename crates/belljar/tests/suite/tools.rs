@@ -340,3 +340,85 @@ async fn what_cannot_be_offered_or_given_is_the_callers_mistake() {
     assert_eq!(result(&bench.engine.run(job).await.unwrap()), "3");
     bench.close().await;
 }
+
+#[tokio::test]
+async fn a_jar_that_closes_its_pipe_with_an_answer_in_it_harms_only_itself() {
+    let bench = Bench::new();
+    let code = r#"
+import os, time
+for n in (1, 2):
+    body = b'{"call":{"call":%d,"tool":"search","args":[%d],"kwargs":{}}}' % (n, n)
+    os.write(4, len(body).to_bytes(4, 'big') + body)
+time.sleep(0.2)
+os.close(3)
+body = b'{"call":{"call":3,"tool":"search","args":[3],"kwargs":{}}}'
+os.write(4, len(body).to_bytes(4, 'big') + body)
+time.sleep(20)
+"#;
+    let large = format!("\"{}\"", "x".repeat(1 << 20));
+    let answer = |call: &Call| match call.args.get() {
+        "[1]" => Ok(Some(raw(large.clone()))),
+        _ => Ok(None),
+    };
+    let job = Job::new(code).with_policy(policy(|limits| limits.wall_ms = 1_000));
+    assert_limit(&run_job(&bench, job, answer).await, LimitName::WallMs, 1_000);
+    bench.close().await;
+}
+
+#[tokio::test]
+async fn code_may_end_while_its_calls_wait_or_its_threads_call() {
+    let bench = Bench::new();
+    let slow = async |code: &str| {
+        let tools = offered();
+        let job =
+            Job { tools, ..Job::new(code).with_policy(policy(|limits| limits.wall_ms = 5_000)) };
+        answer_after(&bench, Duration::from_millis(800), job, echo).await.unwrap()
+    };
+    let many = "import asyncio\ntasks = [asyncio.ensure_future(look(n)) for n in range(100)]\nawait asyncio.sleep(0.1)\nresult = 7";
+    let large = "import asyncio\ntasks = [asyncio.ensure_future(look('x' * 900_000)) for n in range(9)]\nawait asyncio.sleep(0.1)\nresult = 7";
+    for code in [many, large] {
+        let outcome = slow(code).await;
+        assert_eq!(result(&outcome), "7", "{:?}", outcome.error);
+        assert!(outcome.usage.wall_ms < 3_000.0, "{}", outcome.usage.wall_ms);
+    }
+    let threads = "
+import threading
+def work():
+    while True: search(1)
+for n in range(4): threading.Thread(target=work, daemon=True).start()
+import time
+time.sleep(0.05)
+result = 7
+";
+    for _ in 0..10 {
+        let limits = policy(|limits| limits.tool_calls = 1_000_000);
+        let outcome = run_job(&bench, Job::new(threads).with_policy(limits), echo).await;
+        assert_eq!(result(&outcome), "7", "{:?}", outcome.error);
+    }
+    bench.close().await;
+}
+
+#[tokio::test]
+async fn calls_that_nobody_answers_are_told_so() {
+    let bench = Bench::new();
+    let (calls, mut called) = mpsc::channel(1);
+    let (answers, answered) = mpsc::channel(1);
+    let tools = Some(ToolHost { calls, answers: answered });
+    let code = "
+from tools import ToolError
+said = []
+for n in range(3):
+    try: search(n)
+    except ToolError as error: said.append(str(error))
+result = len(said)
+";
+    let job = Job { tools: offered(), ..Job::new(code).with_policy(policy(|_| {})) };
+    let run = bench.engine.run_with(job, RunOptions { tools, ..RunOptions::default() });
+    let leave = async {
+        called.recv().await.unwrap();
+        drop((called, answers));
+    };
+    let (outcome, ()) = tokio::join!(run, leave);
+    assert_eq!(result(&outcome.unwrap()), "3");
+    bench.close().await;
+}
