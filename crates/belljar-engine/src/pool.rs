@@ -146,6 +146,10 @@ impl Pool {
         self.shelves.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn done(&self) -> MutexGuard<'_, Vec<Jar>> {
+        self.done.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// A sealed jar for this policy: one that stands, or else a new one.
     pub async fn take(self: &Arc<Self>, policy: &Policy) -> Result<Jar, EngineError> {
         if self.config.ceiling > 0 {
@@ -169,7 +173,7 @@ impl Pool {
     /// Destroys a jar that has done its work, soon. Killing a process and closing what leads to it
     /// takes longer than most runs, and takes a processor from whoever waits for the answer.
     pub fn bury(self: &Arc<Self>, jar: Jar) {
-        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut done = self.done();
         done.push(jar);
         if done.len() > UNBURIED {
             let pool = self.clone();
@@ -179,7 +183,8 @@ impl Pool {
     }
 
     fn bury_all(&self) {
-        let done = std::mem::take(&mut *self.done.lock().unwrap_or_else(PoisonError::into_inner));
+        // Taken out first: killing them takes longer than the lock may be held.
+        let done = std::mem::take(&mut *self.done());
         drop(done);
     }
 

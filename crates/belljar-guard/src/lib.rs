@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn gates_stand_where_a_text_is_not_in_the_program() {
+    fn sentries_stand_where_a_text_is_not_in_the_program() {
         for (source, edited) in [
             ("t.format(1)", Some("__belljar_format__(t)(1)")),
             ("'{}'.format(1)", None),

@@ -2,8 +2,8 @@
 //!
 //! Requests carry a number of the caller's choice; every message about a run carries it back. Many
 //! runs may be under way at once, and their messages come in any order, but for each run `output`
-//! and `call` come before its one `outcome` or `failed`. The files in `golden/pipe` hold one message each, and
-//! the tests of every language read them.
+//! and `call` come before its one `outcome` or `failed`. The files in `golden/pipe` hold one message
+//! each, and the tests of every language read them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -13,7 +13,8 @@ use crate::{Job, Outcome, ToolFault};
 /// The version of these messages. A caller that finds another does not go on.
 pub const PIPE_VERSION: u32 = 1;
 
-/// The longest line of a caller, in bytes: the longest code and input, escaped, and the policy.
+/// The longest line of a caller, in bytes: room for the longest code and inputs, escaped, a policy, and
+/// the docs of many tools.
 pub const MAX_LINE: usize = 64 << 20;
 
 /// What a caller writes.

@@ -53,17 +53,19 @@ class Calls:
         return call
 
     def send(self):
-        with self.counting:
-            if not self.unsent or self.in_flight >= IN_FLIGHT:
-                return
-            body = self.unsent[0][1]
-            if self.in_flight and self.bytes + len(body) >= IN_FLIGHT_BYTES:
-                return
-            call, body = self.unsent.popleft()
-            self.in_flight += 1
-            self.bytes += len(body)
-            self.sizes[call] = len(body)
-        write_frame(body)
+        """Sends the calls whose turn it is."""
+        while True:
+            with self.counting:
+                if not self.unsent or self.in_flight >= IN_FLIGHT:
+                    return
+                call, body = self.unsent[0]
+                if self.in_flight and self.bytes + len(body) >= IN_FLIGHT_BYTES:
+                    return
+                self.unsent.popleft()
+                self.in_flight += 1
+                self.bytes += len(body)
+                self.sizes[call] = len(body)
+            write_frame(body)
 
     def read(self):
         """Waits for answers, and hands them out."""
@@ -89,7 +91,6 @@ class Calls:
                 answered = self.waiting.pop(answer["call"])
             answered(answer)
             self.send()
-            self.send()
         return some
 
     def wait(self, answers, woken):
@@ -108,8 +109,7 @@ class Calls:
                     woken.acquire()
         finally:
             del self.sleeping[key]
-            for other in list(self.sleeping.values()):
-                wake(other)
+            self.wake_all()
 
     def call(self, tool, arguments):
         answers, woken = [], _thread.allocate_lock()
@@ -155,8 +155,12 @@ class Calls:
                     self.read()
             finally:
                 self.reading.release()
-                for other in list(self.sleeping.values()):
-                    wake(other)
+                self.wake_all()
+
+    def wake_all(self):
+        """Nobody reads any more. One of those who sleep will."""
+        for lock in list(self.sleeping.values()):
+            wake(lock)
 
 
 def wake(lock):

@@ -10,8 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use belljar_engine::{
-    Answer, Call, Chunk, Config, Engine, IN_FLIGHT, PoolConfig, RunError, RunOptions, Stream,
-    ToolHost,
+    Answer, Call, Chunk, Config, Engine, IN_FLIGHT, RunError, RunOptions, Stream, ToolHost,
 };
 use belljar_protocol::pipe::{
     FailureKind, FromEngine, MAX_LINE, OutputStream, PIPE_VERSION, RunFailure, ToEngine,
@@ -72,11 +71,8 @@ pub async fn pipe(
 ) -> Result<std::process::ExitCode, Failure> {
     let ends = socket.map_or_else(Ends::standard, Ends::socket);
     let Ends { input, output, reader } = ends.map_err(Failure::os("watch the caller's ends"))?;
-    let config = Config {
-        preload: arguments.preload,
-        pool: PoolConfig::default(),
-        ..Config::new(installation()?, arguments.python)
-    };
+    let config =
+        Config { preload: arguments.preload, ..Config::new(installation()?, arguments.python) };
     let engine = Arc::new(Engine::new(config)?);
     let (sender, receiver) = mpsc::channel(UNREAD);
     let ready = FromEngine::Ready {

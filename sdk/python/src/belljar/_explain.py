@@ -92,11 +92,16 @@ def summary_of_error(outcome: Outcome) -> str:
 
 def _quoted(title: str, text: str, most: int, truncated: bool = False) -> list[str]:
     """The guest's own text, each line behind a bar."""
+    title, kept = titled(title, text, most, truncated)
+    return [f"{title}:"] + [f"| {line}" for line in kept.removesuffix("\n").split("\n")]
+
+
+def titled(title: str, text: str, most: int, truncated: bool) -> tuple[str, str]:
+    """The end of a text of the guest's, and its title with a note on what is left out."""
     kept, note = ending(text, most)
     if truncated:
         note = f"{note}; the code wrote more" if note else "cut; the code wrote more"
-    lines = [f"{title} ({note}):" if note else f"{title}:"]
-    return lines + [f"| {line}" for line in kept.removesuffix("\n").split("\n")]
+    return f"{title} ({note})" if note else title, kept
 
 
 def explanation(outcome: Outcome) -> str:

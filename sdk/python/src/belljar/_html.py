@@ -9,7 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from . import _explain
-from ._visible import ending, shown
+from ._visible import shown
 
 if TYPE_CHECKING:
     from ._outcome import Outcome
@@ -36,9 +36,7 @@ def table(outcome: Outcome) -> str:
         texts.insert(0, ("traceback", outcome.error.traceback or "", False))
     for name, text, truncated in texts:
         if text:
-            kept, note = ending(text, _MOST)
-            note = note or ("cut; the code wrote more" if truncated else "")
-            rows.append((f"{name} ({note})" if note else name, kept))
+            rows.append(_explain.titled(name, text, _MOST, truncated))
     rows.append(
         (
             "used",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, Union
+from typing import Any, Literal, Union, get_args
 
 from ._errors import RequestError
 
@@ -126,7 +126,7 @@ class Policy:
 PolicyLike = Union[Preset, Policy, Mapping[str, Any]]
 
 _SIZES = ("memory_bytes", "output_bytes", "result_bytes", "file_bytes")
-_WORDS = {"walls": ("full", "nested"), "profile": ("open", "agent", "hook"), "network": ("none",)}
+_WORDS = {"walls": get_args(Walls), "profile": get_args(Profile), "network": ("none",)}
 
 
 def _checked(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -196,8 +196,7 @@ def policy_body(policy: PolicyLike | None) -> dict[str, Any]:
 
 def limits_in_force(body: Mapping[str, Any]) -> dict[str, Any]:
     """Every limit of a policy, with the engine's defaults."""
-    limits = body.get("limits")
-    return {**DEFAULT_LIMITS, **(limits if isinstance(limits, Mapping) else {})}
+    return {**DEFAULT_LIMITS, **body.get("limits", {})}
 
 
 def tightened(body: Mapping[str, Any], timeout: float) -> dict[str, Any]:
@@ -207,8 +206,6 @@ def tightened(body: Mapping[str, Any], timeout: float) -> dict[str, Any]:
     if not (math.isfinite(timeout) and timeout > 0):
         raise RequestError(f"timeout must be more than 0 seconds, was {timeout}")
     allowed, asked = limits_in_force(body)["wall_ms"], math.ceil(timeout * 1000)
-    if not isinstance(allowed, int) or allowed <= asked:
+    if allowed <= asked:
         return dict(body)
-    given = body.get("limits")
-    limits = {**(given if isinstance(given, Mapping) else {}), "wall_ms": asked}
-    return {**body, "limits": limits}
+    return {**body, "limits": {**body.get("limits", {}), "wall_ms": asked}}
