@@ -13,7 +13,7 @@ import ctypes
 import os
 
 libc = ctypes.CDLL(None, use_errno=True)
-KEY, MAKE, PRIVATE_KEY = b"belljar", 0o1600, 0
+KEY, MAKE, PRIVATE_KEY = b"carboy", 0o1600, 0
 held = libc.syscall(319, KEY, 0)
 if held >= 0:
     os.close(held)

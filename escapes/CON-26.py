@@ -37,7 +37,7 @@ frame = sys._getframe()
 while frame:
     texts.append(frame.f_code.co_filename)
     frame = frame.f_back
-told = re.findall(r"\S*(?:\.rs\b|jar\.py|crates/|libbelljar)\S*", "\n".join(texts))
+told = re.findall(r"\S*(?:\.rs\b|jar\.py|crates/|libcarboy)\S*", "\n".join(texts))
 print(*texts, sep="\n")
 if told:
     print(context["flag"], told)

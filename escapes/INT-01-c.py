@@ -20,7 +20,7 @@ ways = [
     lambda: os.utime(target, (1, 1)),
     lambda: os.utime(context["folder"], (1, 1)),
     lambda: os.truncate(target, 3),
-    lambda: os.setxattr(target, "user.belljar", b"x"),
+    lambda: os.setxattr(target, "user.carboy", b"x"),
 ]
 for way in ways:
     try:

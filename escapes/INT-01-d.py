@@ -15,14 +15,14 @@ import sysconfig
 paths = sysconfig.get_paths()
 roots = [context["folder"], paths["stdlib"], paths["purelib"], paths["platlib"], sys.prefix,
          os.path.join(sys.prefix, "bin"), "/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/lib64",
-         "/usr/share/zoneinfo", "/etc", "/belljar", "/dev", "/"]
-files = [os.__file__, sys.executable, "/etc/ld.so.cache", "/belljar/zygote.so",
+         "/usr/share/zoneinfo", "/etc", "/carboy", "/dev", "/"]
+files = [os.__file__, sys.executable, "/etc/ld.so.cache", "/carboy/zygote.so",
          "/usr/lib/x86_64-linux-gnu/libc.so.6", "/usr/share/zoneinfo/UTC"]
 result = None
 
 
 def tries(root):
-    probe = os.path.join(root, "belljar-probe")
+    probe = os.path.join(root, "carboy-probe")
     for make, undo in ((lambda: open(probe, "x").close(), os.unlink), (lambda: os.mkdir(probe),
                        os.rmdir), (lambda: os.symlink("x", probe), os.unlink)):
         try:

@@ -11,7 +11,7 @@ import os
 import sys
 
 paths = [os.path.join(context["folder"], "run.sh"), sys.executable]
-paths += [os.path.realpath(sys.executable), "/proc/self/exe", "/proc/1/exe", "/belljar/zygote.so"]
+paths += [os.path.realpath(sys.executable), "/proc/self/exe", "/proc/1/exe", "/carboy/zygote.so"]
 paths += ["/proc/%d/exe" % os.getppid(), "/proc/%d/exe" % os.getpid()]
 result = []
 for path in paths:

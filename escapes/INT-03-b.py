@@ -11,7 +11,7 @@ import os
 import sys
 
 paths = [os.path.join(context["folder"], "run.sh"), sys.executable]
-paths += [os.path.realpath(sys.executable), "/belljar/zygote.so", os.__file__]
+paths += [os.path.realpath(sys.executable), "/carboy/zygote.so", os.__file__]
 result = []
 for path in paths:
     aside = path + ".aside"

@@ -14,7 +14,7 @@ import tempfile
 target = os.path.join(context["folder"], "target.txt")
 names = """script.py main.py job.py __main__.py code.py stdin stdout stderr stdout.txt stderr.txt
     input.json context.json result.json outcome.json output.json meta.json status exit_code log
-    .lock .belljar policy.toml policy.json""".split()
+    .lock .carboy policy.toml policy.json""".split()
 roots = [context["folder"], os.getcwd(), tempfile.gettempdir(), os.path.dirname(os.getcwd())]
 for root in roots:
     for name in names:

@@ -18,7 +18,7 @@ except OSError:
     file = open("own.txt", "wb")
 path = os.fsencode(file.name)
 cap = b"\x01\x00\x00\x02" + b"\xff" * 16
-names = [(b"user.belljar", b"x"), (b"security.capability", cap),
+names = [(b"user.carboy", b"x"), (b"security.capability", cap),
          (b"system.posix_acl_access", b"\2"), (b"trusted.x", b"x"), (b"security.ima", b"x")]
 result = None
 for name, value in names:
@@ -28,4 +28,4 @@ for name, value in names:
         if result is None and way() == 0:
             result = context["flag"]
 if result is None:
-    libc.syscall(197, path, b"user.belljar")
+    libc.syscall(197, path, b"user.carboy")

@@ -13,16 +13,16 @@ import os
 import tempfile
 
 policy = '[limits]\nprocesses = 8\n[network]\nallow = ["*"]\n'
-names = ["belljar.toml", ".belljar/policy.toml", ".belljar/config.toml", "policy.toml",
-         "policy.json", "policy.yaml", ".config/belljar/policy.toml", "profiles/process.toml",
-         ".belljar.toml"]
+names = ["carboy.toml", ".carboy/policy.toml", ".carboy/config.toml", "policy.toml",
+         "policy.json", "policy.yaml", ".config/carboy/policy.toml", "profiles/process.toml",
+         ".carboy.toml"]
 try:
     open(context["secret_file"]).close()
     bare = True
 except OSError:
     bare = False
 if not bare:
-    for root in (os.getcwd(), tempfile.gettempdir(), "/belljar", os.path.dirname(os.getcwd())):
+    for root in (os.getcwd(), tempfile.gettempdir(), "/carboy", os.path.dirname(os.getcwd())):
         for name in names:
             path = os.path.join(root, name)
             try:

@@ -10,11 +10,11 @@ what exists."""
 
 import os
 
-roots = [context["folder"], "/belljar", "/etc", "/root", "/home", "/var/lib", "/run", "/work",
+roots = [context["folder"], "/carboy", "/etc", "/root", "/home", "/var/lib", "/run", "/work",
          os.path.dirname(os.getcwd()), "/"]
 result = None
 for root in roots:
-    for name in (".belljar", "belljar", ".config"):
+    for name in (".carboy", "carboy", ".config"):
         path = os.path.join(root, name)
         try:
             os.mkdir(path)

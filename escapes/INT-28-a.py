@@ -20,7 +20,7 @@ if libc.syscall(159, state) >= 0 or libc.syscall(305, 0, state) >= 0:
     result = context["flag"]
 else:
     now = struct.pack("qq", int(time.time()), 0)
-    name = b"belljar"
+    name = b"carboy"
     for number, *words in ((164, now, None), (227, 0, now), (170, name, len(name)),
                            (171, name, len(name))):
         if libc.syscall(number, *words) == 0:

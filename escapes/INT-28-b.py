@@ -12,10 +12,10 @@ each is refused before the kernel looks at it."""
 import ctypes
 
 libc = ctypes.CDLL(None, use_errno=True)
-nothing = b"/belljar/no/such/file"
+nothing = b"/carboy/no/such/file"
 result = None
 calls = [(169, 1, 2, 3, None), (246, None, 0, None, ctypes.c_ulong(1 << 20)), (175, None, 0, b""),
-         (313, -1, b"", 0), (176, b"belljar_no_such_module", 0x800), (167, nothing, 0),
+         (313, -1, b"", 0), (176, b"carboy_no_such_module", 0x800), (167, nothing, 0),
          (168, nothing), (163, nothing), (179, 0, nothing, 0, None), (320, -1, -1, 0, None, 0)]
 for number, *words in calls:
     ctypes.set_errno(0)

@@ -16,7 +16,7 @@ import sys
 libc = ctypes.CDLL(None, use_errno=True)
 result = None
 for path in (os.path.join(context["folder"], "run.sh"), os.__file__, sys.executable,
-             "/etc/ld.so.cache", "/usr/share/zoneinfo/UTC", "/belljar/zygote.so"):
+             "/etc/ld.so.cache", "/usr/share/zoneinfo/UTC", "/carboy/zygote.so"):
     for flags in (os.O_RDWR, os.O_RDONLY):
         try:
             fd = os.open(path, flags)

@@ -28,7 +28,7 @@ except OSError:
                 way()
             except OSError:
                 pass
-    for name in ("/jar", "/tmp", "/belljar", "/dev", "/proc"):
+    for name in ("/jar", "/tmp", "/carboy", "/dev", "/proc"):
         try:
             os.rename(name, name + ".x")
             os.symlink(folder, name)

@@ -9,7 +9,7 @@
 
 secret = context["secret_file"]
 result = [
-    {"__belljar_type__": "artifact", "path": secret},
+    {"__carboy_type__": "artifact", "path": secret},
     {"$ref": "file://" + secret, "$schema": secret},
     {"artifacts": [{"path": secret, "bytes": 1}], "stdout": {"text": "@" + secret}},
     "@" + secret,

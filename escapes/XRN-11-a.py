@@ -12,8 +12,8 @@ import json
 import os
 import sys
 
-builtins.belljar_mark = json.belljar_mark = os.belljar_mark = context["number"]
-sys.modules["belljar_left"] = json
+builtins.carboy_mark = json.carboy_mark = os.carboy_mark = context["number"]
+sys.modules["carboy_left"] = json
 true_sorted, true_dumps = sorted, json.dumps
 builtins.sorted = lambda *given, **named: [context["number"]]
 json.dumps = lambda *given, **named: str(context["number"])
@@ -24,8 +24,8 @@ import json
 import os
 import sys
 
-found = [getattr(place, "belljar_mark", None) for place in (builtins, json, os)]
-if any(found) or "belljar_left" in sys.modules or "true_sorted" in globals():
+found = [getattr(place, "carboy_mark", None) for place in (builtins, json, os)]
+if any(found) or "carboy_left" in sys.modules or "true_sorted" in globals():
     result = context["flag"]
 if sorted([2, 1]) != [1, 2] or json.dumps([1]) != "[1]":
     result = context["flag"]

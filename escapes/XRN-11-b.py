@@ -14,8 +14,8 @@ import tempfile
 
 mark = f"mark-{context['number']}"
 place = os.path.join(tempfile.gettempdir(), mark)
-os.environ["BELLJAR_MARK"] = mark
-os.putenv("BELLJAR_MARK", mark)
+os.environ["CARBOY_MARK"] = mark
+os.putenv("CARBOY_MARK", mark)
 os.mkdir(place)
 os.chdir(place)
 signal.signal(signal.SIGUSR1, lambda *given: None)

@@ -14,7 +14,7 @@ import sys
 
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(self, name, path, target=None):
-        if name == "belljar_planted":
+        if name == "carboy_planted":
             return importlib.machinery.ModuleSpec(name, self)
         return None
 
@@ -30,7 +30,7 @@ sys.path_hooks.insert(0, lambda path: exec("raise ImportError"))
 import sys
 
 try:
-    import belljar_planted
+    import carboy_planted
 
     result = context["flag"]
 except ImportError:

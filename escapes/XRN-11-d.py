@@ -21,8 +21,8 @@ gc.set_threshold(4321)
 getattr(sys, "set_int_max_str_digits", lambda count: None)(4321)
 decimal.setcontext(decimal.Context(prec=3))
 decimal.DefaultContext.prec = 3
-warnings.filterwarnings("error", message="belljar mark")
-codecs.register(lambda name: codecs.lookup("ascii") if name == "belljar_mark" else None)
+warnings.filterwarnings("error", message="carboy mark")
+codecs.register(lambda name: codecs.lookup("ascii") if name == "carboy_mark" else None)
 copyreg.pickle(complex, lambda value: (int, ()))
 marked = atexit.register(lambda: None)
 # ---
@@ -40,11 +40,11 @@ checks = [
     getattr(sys, "get_int_max_str_digits", int)() == 4321,
     decimal.getcontext().prec == 3,
     decimal.DefaultContext.prec == 3,
-    any(entry[1] and "belljar" in entry[1].pattern for entry in warnings.filters),
+    any(entry[1] and "carboy" in entry[1].pattern for entry in warnings.filters),
     complex in copyreg.dispatch_table and copyreg.dispatch_table[complex](0)[0] is int,
 ]
 try:
-    checks.append(codecs.lookup("belljar_mark") is not None)
+    checks.append(codecs.lookup("carboy_mark") is not None)
 except LookupError:
     pass
 if any(checks):

@@ -13,7 +13,7 @@ import gc
 # A new attribute on a type that Python itself does not let anybody change.
 for inner in gc.get_referents(int.__dict__):
     if type(inner) is dict:
-        inner["belljar_mark"] = context["number"]
+        inner["carboy_mark"] = context["number"]
 ctypes.pythonapi.PyType_Modified(ctypes.py_object(int))
 # Text of the interpreter that stands in pages without the right to write.
 libc = ctypes.CDLL(None, use_errno=True)
@@ -27,7 +27,7 @@ import ctypes
 
 ctypes.pythonapi.Py_GetCopyright.restype = ctypes.c_void_p
 checks = [
-    hasattr(7, "belljar_mark"),
+    hasattr(7, "carboy_mark"),
     ctypes.string_at(ctypes.pythonapi.Py_GetCopyright(), 6) == b"Marked",
 ]
 libc = ctypes.CDLL(None)

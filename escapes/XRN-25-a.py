@@ -14,7 +14,7 @@ import random
 import time
 
 mark = f"left-{context['number']}"
-builtins.belljar_mark = 1
+builtins.carboy_mark = 1
 random.seed(context["number"])
 os.mkdir("a")
 for place in (".", "a", "/tmp", os.environ["TMPDIR"]):
@@ -34,7 +34,7 @@ import random
 
 mark = f"left-{context['number']}"
 checks = [
-    hasattr(builtins, "belljar_mark"),
+    hasattr(builtins, "carboy_mark"),
     random.random() == random.Random(context["number"]).random(),
     os.listdir(".") != [],
     os.listdir(os.environ["TMPDIR"]) != [],

@@ -13,7 +13,7 @@ import os
 import threading
 import time
 
-builtins.belljar_mark = 1
+builtins.carboy_mark = 1
 lock = threading.Lock()
 lock.acquire()
 threading.Thread(target=lock.acquire, daemon=True).start()
@@ -27,7 +27,7 @@ import os
 import threading
 
 checks = [
-    hasattr(builtins, "belljar_mark"),
+    hasattr(builtins, "carboy_mark"),
     os.path.exists(f"left-{context['number']}"),
     threading.active_count() > 1,
     os.listdir(".") != [],

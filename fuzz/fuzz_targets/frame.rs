@@ -2,8 +2,8 @@
 //! longer than allowed, and whatever the check accepts an ordinary parser accepts too.
 #![no_main]
 
-use belljar_protocol::frame::Decoder;
-use belljar_protocol::{FromJar, json};
+use carboy_protocol::frame::Decoder;
+use carboy_protocol::{FromJar, json};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: (u8, &[u8])| {

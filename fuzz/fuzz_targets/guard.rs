@@ -2,14 +2,14 @@
 //! and edits that keep every line; and what CPython takes, the guard sees as CPython does.
 #![no_main]
 
-#[path = "../../crates/belljar-guard/tests/cpython/mod.rs"]
+#[path = "../../crates/carboy-guard/tests/cpython/mod.rs"]
 mod cpython;
 
 use std::path::Path;
 use std::sync::{LazyLock, Mutex};
 
-use belljar_guard::{check, with_plain_newlines};
-use belljar_protocol::{LanguagePolicy, LanguageProfile};
+use carboy_guard::{check, with_plain_newlines};
+use carboy_protocol::{LanguagePolicy, LanguageProfile};
 use cpython::Cpython;
 use libfuzzer_sys::fuzz_target;
 

@@ -2,7 +2,7 @@
 //! under a ceiling.
 #![no_main]
 
-use belljar_protocol::{Policy, Preset};
+use carboy_protocol::{Policy, Preset};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

@@ -2,9 +2,9 @@
 //! every path in an answer.
 #![no_main]
 
-use belljar_jail::filter::{compile, compile_closing};
-use belljar_jail::profile::Profile;
-use belljar_protocol::Walls;
+use carboy_jail::filter::{compile, compile_closing};
+use carboy_jail::profile::Profile;
+use carboy_protocol::Walls;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

@@ -1,6 +1,6 @@
 """Puts the program and the zygote library into the wheel, from the release build of the workspace.
 
-They lie together in `belljar/bin`, so that no way of installing can part them.
+They lie together in `carboy/bin`, so that no way of installing can part them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-FILES = ("belljar", "libbelljar_zygote.so")
+FILES = ("carboy", "libcarboy_zygote.so")
 
 
 class ProgramHook(BuildHookInterface[Any]):
@@ -22,18 +22,18 @@ class ProgramHook(BuildHookInterface[Any]):
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Called by hatchling before it writes a wheel."""
-        if version == "editable":  # BELLJAR_BINARY says which program to use
+        if version == "editable":  # CARBOY_BINARY says which program to use
             return
         workspace = Path(self.root).parents[1]
-        if not (workspace / "crates/belljar/Cargo.toml").exists():
-            raise SystemExit("error: the wheel is built in a checkout of the repository of belljar")
+        if not (workspace / "crates/carboy/Cargo.toml").exists():
+            raise SystemExit("error: the wheel is built in a checkout of the repository of carboy")
 
         # The same command as `just build`, so that nothing is compiled twice.
         subprocess.run(["cargo", "build", "--workspace", "--release"], cwd=workspace, check=True)
         command = ["cargo", "metadata", "--format-version=1", "--no-deps"]
         metadata = json.loads(subprocess.check_output(command, cwd=workspace))
 
-        package = next(found for found in metadata["packages"] if found["name"] == "belljar")
+        package = next(found for found in metadata["packages"] if found["name"] == "carboy")
         if package["version"] != self.metadata.version:
             raise SystemExit(
                 f"error: pyproject.toml says version {self.metadata.version}, "
@@ -44,7 +44,7 @@ class ProgramHook(BuildHookInterface[Any]):
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{platform_tag([release / name for name in FILES])}"
         for name in FILES:
-            build_data["force_include"][str(release / name)] = f"belljar/bin/{name}"
+            build_data["force_include"][str(release / name)] = f"carboy/bin/{name}"
 
 
 def platform_tag(files: list[Path]) -> str:

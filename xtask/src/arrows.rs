@@ -14,31 +14,31 @@ enum Arrows {
 
 /// One row a crate, from the bottom up.
 const ARROWS: [(&str, Arrows); 12] = [
-    ("belljar-protocol", Arrows::Only(&[])),
-    ("belljar-sys", Arrows::Only(&[])),
-    ("belljar-jail", Arrows::Only(&["belljar-protocol", "belljar-sys"])),
-    ("belljar-guard", Arrows::Only(&["belljar-protocol"])),
-    ("belljar-zygote", Arrows::Only(&["belljar-protocol", "belljar-sys", "belljar-jail"])),
-    ("belljar-wasm", Arrows::Only(&["belljar-protocol", "belljar-sys", "belljar-jail"])),
+    ("carboy-protocol", Arrows::Only(&[])),
+    ("carboy-sys", Arrows::Only(&[])),
+    ("carboy-jail", Arrows::Only(&["carboy-protocol", "carboy-sys"])),
+    ("carboy-guard", Arrows::Only(&["carboy-protocol"])),
+    ("carboy-zygote", Arrows::Only(&["carboy-protocol", "carboy-sys", "carboy-jail"])),
+    ("carboy-wasm", Arrows::Only(&["carboy-protocol", "carboy-sys", "carboy-jail"])),
     (
-        "belljar-engine",
-        Arrows::Only(&["belljar-protocol", "belljar-sys", "belljar-jail", "belljar-guard"]),
+        "carboy-engine",
+        Arrows::Only(&["carboy-protocol", "carboy-sys", "carboy-jail", "carboy-guard"]),
     ),
-    ("belljar-drill", Arrows::Only(&["belljar-protocol", "belljar-engine"])),
-    ("belljar-server", Arrows::Only(&["belljar-protocol", "belljar-engine"])),
-    ("belljar-fleet", Arrows::Only(&["belljar-protocol", "belljar-engine"])),
+    ("carboy-drill", Arrows::Only(&["carboy-protocol", "carboy-engine"])),
+    ("carboy-server", Arrows::Only(&["carboy-protocol", "carboy-engine"])),
+    ("carboy-fleet", Arrows::Only(&["carboy-protocol", "carboy-engine"])),
     (
-        "belljar",
+        "carboy",
         Arrows::Only(&[
-            "belljar-protocol",
-            "belljar-jail",
-            "belljar-guard",
-            "belljar-zygote",
-            "belljar-wasm",
-            "belljar-engine",
-            "belljar-drill",
-            "belljar-server",
-            "belljar-fleet",
+            "carboy-protocol",
+            "carboy-jail",
+            "carboy-guard",
+            "carboy-zygote",
+            "carboy-wasm",
+            "carboy-engine",
+            "carboy-drill",
+            "carboy-server",
+            "carboy-fleet",
         ]),
     ),
     ("xtask", Arrows::Any),
@@ -46,10 +46,10 @@ const ARROWS: [(&str, Arrows); 12] = [
 
 /// Crates from outside that have one place, and the crates that are that place.
 const PLACES: [(&str, &[&str]); 4] = [
-    ("tokio", &["belljar-engine", "belljar-drill", "belljar-server", "belljar-fleet", "belljar"]),
-    ("clap", &["belljar", "xtask"]),
-    ("landlock", &["belljar-jail"]),
-    ("wasmtime", &["belljar-wasm"]),
+    ("tokio", &["carboy-engine", "carboy-drill", "carboy-server", "carboy-fleet", "carboy"]),
+    ("clap", &["carboy", "xtask"]),
+    ("landlock", &["carboy-jail"]),
+    ("wasmtime", &["carboy-wasm"]),
 ];
 
 /// Every arrow that the table does not have.
@@ -109,43 +109,43 @@ mod tests {
 
     #[test]
     fn arrows_of_the_table_pass() {
-        let used = r#"{"name": "belljar-sys", "kind": null, "path": "/w/belljar-sys"},
+        let used = r#"{"name": "carboy-sys", "kind": null, "path": "/w/carboy-sys"},
                       {"name": "landlock", "kind": null}"#;
-        assert!(faults("belljar-jail", used).is_empty());
-        assert!(faults("belljar-protocol", r#"{"name": "serde", "kind": null}"#).is_empty());
+        assert!(faults("carboy-jail", used).is_empty());
+        assert!(faults("carboy-protocol", r#"{"name": "serde", "kind": null}"#).is_empty());
     }
 
     #[test]
     fn an_upward_arrow_is_a_fault_also_at_build_time() {
         for kind in ["null", r#""build""#] {
-            let used = format!(r#"{{"name": "belljar-engine", "kind": {kind}, "path": "/w/e"}}"#);
+            let used = format!(r#"{{"name": "carboy-engine", "kind": {kind}, "path": "/w/e"}}"#);
             assert_eq!(
-                faults("belljar-jail", &used),
-                ["belljar-jail must not depend on belljar-engine"]
+                faults("carboy-jail", &used),
+                ["carboy-jail must not depend on carboy-engine"]
             );
         }
     }
 
     #[test]
     fn the_command_does_not_reach_the_unsafe_code() {
-        let used = r#"{"name": "belljar-sys", "kind": null, "path": "/w/belljar-sys"}"#;
-        assert_eq!(faults("belljar", used), ["belljar must not depend on belljar-sys"]);
+        let used = r#"{"name": "carboy-sys", "kind": null, "path": "/w/carboy-sys"}"#;
+        assert_eq!(faults("carboy", used), ["carboy must not depend on carboy-sys"]);
     }
 
     #[test]
     fn tests_may_use_anything() {
-        let used = r#"{"name": "belljar-engine", "kind": "dev", "path": "/w/e"},
+        let used = r#"{"name": "carboy-engine", "kind": "dev", "path": "/w/e"},
                       {"name": "tokio", "kind": "dev"}"#;
-        assert!(faults("belljar-jail", used).is_empty());
+        assert!(faults("carboy-jail", used).is_empty());
     }
 
     #[test]
     fn crates_from_outside_stay_in_their_place() {
         for (used, home, elsewhere) in [
-            ("tokio", "belljar-fleet", "belljar-jail"),
-            ("clap", "belljar", "belljar-engine"),
-            ("landlock", "belljar-jail", "belljar-sys"),
-            ("wasmtime", "belljar-wasm", "belljar"),
+            ("tokio", "carboy-fleet", "carboy-jail"),
+            ("clap", "carboy", "carboy-engine"),
+            ("landlock", "carboy-jail", "carboy-sys"),
+            ("wasmtime", "carboy-wasm", "carboy"),
         ] {
             let json = format!(r#"{{"name": "{used}", "kind": null}}"#);
             assert!(faults(home, &json).is_empty());
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_crate_without_a_row_is_a_fault() {
-        assert_eq!(faults("belljar-utils", ""), ["belljar-utils is not in the table of crates"]);
+        assert_eq!(faults("carboy-utils", ""), ["carboy-utils is not in the table of crates"]);
     }
 
     #[test]

@@ -12,13 +12,13 @@ use crate::tree::Tree;
 fn files(tree: &Tree) -> io::Result<Vec<(&'static str, String)>> {
     Ok(vec![
         ("docs/policy.schema.json", policy_schema()?),
-        ("crates/belljar-zygote/src/language.json", language_tables()?),
+        ("crates/carboy-zygote/src/language.json", language_tables()?),
         (drill::TABLE, drill::table(tree)?),
     ])
 }
 
 fn policy_schema() -> io::Result<String> {
-    let schema = schemars::schema_for!(belljar_protocol::Policy);
+    let schema = schemars::schema_for!(carboy_protocol::Policy);
     Ok(serde_json::to_string_pretty(&schema)? + "\n")
 }
 
@@ -48,5 +48,5 @@ pub(crate) fn write(root: &Path) -> io::Result<Vec<&'static str>> {
 
 /// What the runtime half of the guard goes by: a jar cannot ask the guard.
 fn language_tables() -> io::Result<String> {
-    Ok(serde_json::to_string(&belljar_guard::tables_for_jars())? + "\n")
+    Ok(serde_json::to_string(&carboy_guard::tables_for_jars())? + "\n")
 }

@@ -13,6 +13,7 @@ mod drill;
 mod fault;
 mod generated;
 mod links;
+mod name;
 mod sources;
 mod tree;
 mod without;
@@ -63,6 +64,7 @@ fn tidy(root: &Path) -> io::Result<ExitCode> {
     let workspace = Workspace::read(root)?;
     let faults: Vec<Fault> = [
         arrows::check(&workspace),
+        name::check(&tree, &workspace)?,
         sources::check_files(&tree)?,
         sources::check_unsafe(&tree, &workspace)?,
         changelog::check_file(&tree)?,

@@ -45,14 +45,14 @@ pub(crate) fn check_files(tree: &Tree) -> io::Result<Vec<Fault>> {
     Ok(faults)
 }
 
-/// Every crate but `belljar-sys` must refuse unsafe code in the root of what it builds.
+/// Every crate but `carboy-sys` must refuse unsafe code in the root of what it builds.
 pub(crate) fn check_unsafe(tree: &Tree, workspace: &Workspace) -> io::Result<Vec<Fault>> {
     let mut faults = Vec::new();
     for package in &workspace.packages {
         let attribute = match package.name.as_str() {
-            "belljar-sys" => continue,
+            "carboy-sys" => continue,
             // Its exported C symbols are the one exception, allowed where they stand.
-            "belljar-zygote" => "#![deny(unsafe_code)]",
+            "carboy-zygote" => "#![deny(unsafe_code)]",
             _ => "#![forbid(unsafe_code)]",
         };
         for target in package.targets.iter().filter(|target| target.is_crate_root()) {
@@ -61,7 +61,7 @@ pub(crate) fn check_unsafe(tree: &Tree, workspace: &Workspace) -> io::Result<Vec
                 faults.push(Fault::new(
                     path,
                     format!("lacks `{attribute}`"),
-                    "add it below the crate doc; unsafe code belongs in belljar-sys",
+                    "add it below the crate doc; unsafe code belongs in carboy-sys",
                 ));
             }
         }

@@ -53,6 +53,12 @@ impl Tree {
         self.root.join(path).exists()
     }
 
+    /// The content of a file, whatever it is.
+    pub(crate) fn bytes(&self, path: &str) -> io::Result<Vec<u8>> {
+        std::fs::read(self.root.join(path))
+            .map_err(|error| io::Error::new(error.kind(), format!("{path}: {error}")))
+    }
+
     /// The text of a file, with the path in the error if it cannot be read.
     pub(crate) fn text(&self, path: &str) -> io::Result<String> {
         std::fs::read_to_string(self.root.join(path))

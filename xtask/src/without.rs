@@ -7,14 +7,14 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use belljar_sys::seccomp::{Instruction, load};
+use carboy_sys::seccomp::{Instruction, load};
 use rustix::io::Errno;
 
 /// Loads the filter and becomes the program.
 pub fn run(what: &str, errno: &str, program: &[&str]) -> io::Result<std::process::ExitCode> {
     let wrong = |words: &str| io::Error::new(io::ErrorKind::InvalidInput, words.to_owned());
     let (call, test) = what.split_once(':').map_or((what, None), |(call, rest)| (call, Some(rest)));
-    let number = belljar_sys::number_of(call).ok_or_else(|| wrong("unknown system call"))?;
+    let number = carboy_sys::number_of(call).ok_or_else(|| wrong("unknown system call"))?;
     let errno = match errno {
         "EPERM" => Errno::PERM,
         "ENOSYS" => Errno::NOSYS,

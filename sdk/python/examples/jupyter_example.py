@@ -6,13 +6,13 @@ from IPython.core.interactiveshell import InteractiveShell
 
 shell = InteractiveShell.instance()
 CELLS = [
-    "%load_ext belljar.adapters.jupyter",
+    "%load_ext carboy.adapters.jupyter",
     "prices = [3, 4, 5]",
-    "%%belljar --inputs prices --preload math --policy medium --output total\n"
+    "%%carboy --inputs prices --preload math --policy medium --output total\n"
     "print('<b>adding</b>')\nsum(prices)",
     "print(total.result)\nprint(total._repr_html_())",
-    "%%belljar\nprices",
-    "%%belljar --inputs nothing\n1",
+    "%%carboy\nprices",
+    "%%carboy --inputs nothing\n1",
 ]
 for cell in CELLS:
     print(f">>> {cell.splitlines()[0]}")

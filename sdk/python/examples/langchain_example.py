@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from belljar import AsyncSandbox, Sandbox
-from belljar.adapters.langchain import python_tool
+from carboy import AsyncSandbox, Sandbox
+from carboy.adapters.langchain import python_tool
 
 
 async def awaited() -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from belljar import Sandbox
-from belljar.adapters.openai import PythonTool
+from carboy import Sandbox
+from carboy.adapters.openai import PythonTool
 
 with Sandbox(policy="low") as box:
     tool = PythonTool(box)

@@ -6,8 +6,8 @@ from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from belljar import Sandbox
-from belljar.adapters.pydantic_ai import python_toolset
+from carboy import Sandbox
+from carboy.adapters.pydantic_ai import python_toolset
 
 
 def returned(messages: list[ModelMessage]) -> list[ToolReturnPart]:

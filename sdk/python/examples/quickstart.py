@@ -1,35 +1,35 @@
-"""First things to do with belljar: run, ask why not, offer a tool, read output as it comes."""
+"""First things to do with carboy: run, ask why not, offer a tool, read output as it comes."""
 
 from __future__ import annotations
 
-import belljar
+import carboy
 
 
 def rate(currency: str) -> float:
     """How many euros one unit of a currency is."""
     rates = {"CHF": 1.05, "USD": 0.9}
     if currency not in rates:
-        raise belljar.ToolError(f"no rate for {currency}")
+        raise carboy.ToolError(f"no rate for {currency}")
     return rates[currency]
 
 
 def main() -> None:
     # One run, in an engine that the whole program shares.
-    outcome = belljar.run("result = sum(prices)", inputs={"prices": [3, 4, 5]})
+    outcome = carboy.run("result = sum(prices)", inputs={"prices": [3, 4, 5]})
     print("sum:", outcome.result)
 
     # What goes wrong is an outcome too.
-    refused = belljar.run("import socket; socket.socket()")
+    refused = carboy.run("import socket; socket.socket()")
     assert refused.error is not None
     print("refused:", refused.error.kind, "because", refused.denials[0].what)
 
     # A box has its own engine and policy. The code may call the box's tools.
-    policy = belljar.Policy.preset("low", memory_bytes="64MiB")
-    with belljar.Sandbox(tools=[rate], policy=policy) as box:
+    policy = carboy.Policy.preset("low", memory_bytes="64MiB")
+    with carboy.Sandbox(tools=[rate], policy=policy) as box:
         print("euros:", box.run("100 * rate('USD')").result)
         try:
             box.run("rate('XYZ')", on_error="raise")
-        except belljar.GuestExceptionError as error:
+        except carboy.GuestExceptionError as error:
             print("raised:", error)
 
         # Output as it comes, and the outcome at the end.

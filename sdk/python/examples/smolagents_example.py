@@ -6,7 +6,7 @@ from typing import Any
 
 from smolagents import ChatMessage, CodeAgent, MessageRole, Model, tool
 
-from belljar.adapters.smolagents import INSTRUCTIONS, BelljarExecutor
+from carboy.adapters.smolagents import INSTRUCTIONS, CarboyExecutor
 
 STEPS = [
     "<code>import statistics\nsales = read_sales('north')\nprint(len(sales), 'sales')</code>",
@@ -35,7 +35,7 @@ def read_sales(region: str) -> list[int]:
 with CodeAgent(
     tools=[read_sales],
     model=Scripted(),
-    executor=BelljarExecutor(policy="low"),
+    executor=CarboyExecutor(policy="low"),
     instructions=INSTRUCTIONS,
     verbosity_level=0,
 ) as agent:

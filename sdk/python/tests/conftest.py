@@ -8,21 +8,21 @@ from pathlib import Path
 
 import pytest
 
-import belljar
+import carboy
 
 HERE = Path(__file__).resolve().parent
 
 
 @pytest.fixture(scope="session")
 def golden() -> Path:
-    named = os.environ.get("BELLJAR_TEST_GOLDEN")
+    named = os.environ.get("CARBOY_TEST_GOLDEN")
     folder = Path(named) if named else HERE.parents[2] / "golden"
     if not folder.is_dir():
-        pytest.skip("the golden messages are not here; BELLJAR_TEST_GOLDEN names their folder")
+        pytest.skip("the golden messages are not here; CARBOY_TEST_GOLDEN names their folder")
     return folder
 
 
 @pytest.fixture(scope="session")
-def box() -> Iterator[belljar.Sandbox]:
-    with belljar.Sandbox() as box:
+def box() -> Iterator[carboy.Sandbox]:
+    with carboy.Sandbox() as box:
         yield box

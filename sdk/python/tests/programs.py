@@ -1,4 +1,4 @@
-"""Programs that a test starts: scripts that use belljar, and what pretends to be its engine."""
+"""Programs that a test starts: scripts that use carboy, and what pretends to be its engine."""
 
 from __future__ import annotations
 

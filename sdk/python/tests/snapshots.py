@@ -1,4 +1,4 @@
-"""Texts that are compared with files. `BELLJAR_BLESS=1` writes the files anew."""
+"""Texts that are compared with files. `CARBOY_BLESS=1` writes the files anew."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def matches(name: str, text: str) -> None:
     for pattern, instead in _VARYING:
         text = pattern.sub(instead, text)
     path = FOLDER / f"{name}.txt"
-    if os.environ.get("BELLJAR_BLESS") == "1":
+    if os.environ.get("CARBOY_BLESS") == "1":
         FOLDER.mkdir(exist_ok=True)
         path.write_text(text)
-    assert text == path.read_text(), f"{path.name} differs; BELLJAR_BLESS=1 writes it anew"
+    assert text == path.read_text(), f"{path.name} differs; CARBOY_BLESS=1 writes it anew"

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-import belljar
-from belljar.adapters.openai import PythonTool
+import carboy
+from carboy.adapters.openai import PythonTool
 
 HERE = Path(__file__).resolve().parent
 
@@ -124,7 +124,7 @@ def test_jupyter_example(tmp_path: Path) -> None:
     wanted = [
         "Out[3]: Outcome(ok, result=12, stdout='<b>adding</b>\\n', 0 ms)",
         "12",
-        ">>> %%belljar",
+        ">>> %%carboy",
     ]
     lines = example(tmp_path, "jupyter_example")
     assert_in_order(lines, wanted)
@@ -133,7 +133,7 @@ def test_jupyter_example(tmp_path: Path) -> None:
 
 
 def test_no_framework_is_imported_before_its_adapter(tmp_path: Path) -> None:
-    code = "import sys, belljar.adapters, belljar.adapters.openai; print(*sys.modules, sep='\\n')"
+    code = "import sys, carboy.adapters, carboy.adapters.openai; print(*sys.modules, sep='\\n')"
     assert not set(PACKAGES) & set(printed(tmp_path, "-c", code).splitlines())
 
 
@@ -152,7 +152,7 @@ def test_no_framework_is_imported_before_its_adapter(tmp_path: Path) -> None:
     ],
 )
 def test_a_call_that_is_not_understood_is_told_why(
-    box: belljar.Sandbox, arguments: str, why: str
+    box: carboy.Sandbox, arguments: str, why: str
 ) -> None:
     said = PythonTool(box).call(arguments)
     assert said.startswith("Nothing was run: ") and why in said
@@ -160,13 +160,13 @@ def test_a_call_that_is_not_understood_is_told_why(
 
 
 def test_a_box_that_raises_answers_the_model_all_the_same() -> None:
-    with belljar.Sandbox(on_error="raise") as box:
+    with carboy.Sandbox(on_error="raise") as box:
         assert "ZeroDivisionError" in PythonTool(box).call('{"code": "1 / 0"}')
 
 
 CANCELLED = """
 import asyncio, time
-import belljar
+import carboy
 
 marks = []
 code = "mark(); import time; time.sleep(0.5); mark()"
@@ -191,7 +191,7 @@ async def tried(call, seconds):
 """
 
 LANGCHAIN = """
-from belljar.adapters.langchain import python_tool
+from carboy.adapters.langchain import python_tool
 def call(box):
     return python_tool(box).ainvoke({"code": code})
 """
@@ -200,7 +200,7 @@ PYDANTIC_AI = """
 from pydantic_ai import Agent
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 from pydantic_ai.models.function import FunctionModel
-from belljar.adapters.pydantic_ai import python_toolset
+from carboy.adapters.pydantic_ai import python_toolset
 def call(box):
     said = lambda messages, info: ModelResponse(parts=[ToolCallPart("run_python", {"code": code})])
     return Agent(FunctionModel(said), toolsets=[python_toolset(box)]).run("go")
@@ -217,12 +217,12 @@ def call(box):
 def test_cancelling_ends_a_run_in_an_async_box(tmp_path: Path, call: str) -> None:
     asynchronous = """
 async def main():
-    async with belljar.AsyncSandbox(tools=[mark]) as box:
+    async with carboy.AsyncSandbox(tools=[mark]) as box:
         await tried(call(box), 1.5)
 asyncio.run(main())
 """
     synchronous = """
-with belljar.Sandbox(tools=[mark]) as box:
+with carboy.Sandbox(tools=[mark]) as box:
     asyncio.run(tried(call(box), 60))
 """
     said = printed(tmp_path, "-c", CANCELLED + call + asynchronous)
@@ -234,10 +234,10 @@ with belljar.Sandbox(tools=[mark]) as box:
 @needs("langchain_core")
 def test_langchain_tells_the_model_of_code_that_cannot_be_sent(tmp_path: Path) -> None:
     code = (
-        "import belljar\nfrom belljar.adapters.langchain import python_tool\n"
+        "import carboy\nfrom carboy.adapters.langchain import python_tool\n"
         "args = {'code': chr(0xd800)}\n"
         "call = {'type': 'tool_call', 'id': '1', 'name': 'run_python', 'args': args}\n"
-        "message = python_tool(belljar.Sandbox()).invoke(call)\n"
+        "message = python_tool(carboy.Sandbox()).invoke(call)\n"
         "print(message.status, message.content)"
     )
     assert printed(tmp_path, "-c", code).startswith("error Nothing was run")
@@ -246,23 +246,23 @@ def test_langchain_tells_the_model_of_code_that_cannot_be_sent(tmp_path: Path) -
 @needs("pydantic_ai")
 def test_pydantic_ai_tells_the_model_of_code_that_cannot_be_sent(tmp_path: Path) -> None:
     code = """
-import belljar
+import carboy
 from pydantic_ai import Agent
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import FunctionModel
-from belljar.adapters.pydantic_ai import python_toolset
+from carboy.adapters.pydantic_ai import python_toolset
 def said(messages, info):
     if len(messages) > 1:
         return ModelResponse(parts=[TextPart(str(messages[-1].parts[0].content))])
     return ModelResponse(parts=[ToolCallPart("run_python", {"code": "#" * (2 << 20)})])
-print(Agent(FunctionModel(said), toolsets=[python_toolset(belljar.Sandbox())]).run_sync("go").output)
+print(Agent(FunctionModel(said), toolsets=[python_toolset(carboy.Sandbox())]).run_sync("go").output)
 """
     assert "Nothing was run" in printed(tmp_path, "-c", code)
 
 
 STEPS = """
 import datetime
-from belljar.adapters.smolagents import BelljarExecutor
+from carboy.adapters.smolagents import CarboyExecutor
 from smolagents import FinalAnswerTool, tool
 
 @tool
@@ -281,7 +281,7 @@ def told(code):
     except Exception as error:
         print(type(error).__name__, str(error).splitlines()[0], repr(executor.state["_print_outputs"]))
 
-executor = BelljarExecutor(keep_bytes=100_000)
+executor = CarboyExecutor(keep_bytes=100_000)
 executor.send_tools({"keep": keep, "final_answer": FinalAnswerTool()})
 executor.send_variables({"day": datetime.date(2026, 3, 1)})
 """
@@ -366,7 +366,7 @@ def test_what_a_hostile_step_says_of_itself_harms_nobody(tmp_path: Path) -> None
 
 MANAGED = """
 from smolagents import ChatMessage, CodeAgent, MessageRole, Model
-from belljar.adapters.smolagents import BelljarExecutor
+from carboy.adapters.smolagents import CarboyExecutor
 
 class Scripted(Model):
     def __init__(self, *steps):
@@ -377,7 +377,7 @@ class Scripted(Model):
         return ChatMessage(role=MessageRole.ASSISTANT, content=f"<code>{self.steps.pop(0)}</code>")
 
 def agent(*steps, **options):
-    return CodeAgent([], Scripted(*steps), executor=BelljarExecutor(), verbosity_level=0, **options)
+    return CodeAgent([], Scripted(*steps), executor=CarboyExecutor(), verbosity_level=0, **options)
 
 with agent("x = half * 2", "final_answer(x)", name="helper", description="Helps.") as helper:
     steps = ["said = helper('double it', additional_args={'half': 21})", "final_answer(said)"]
@@ -395,9 +395,9 @@ def test_an_agent_may_ask_an_agent(tmp_path: Path) -> None:
 @needs("smolagents")
 def test_a_language_profile_is_refused(tmp_path: Path) -> None:
     code = (
-        "import belljar\nfrom belljar.adapters.smolagents import BelljarExecutor\n"
-        "try:\n    BelljarExecutor(policy={'language': {'profile': 'agent'}})\n"
-        "except belljar.RequestError as error:\n    print(error.hint)"
+        "import carboy\nfrom carboy.adapters.smolagents import CarboyExecutor\n"
+        "try:\n    CarboyExecutor(policy={'language': {'profile': 'agent'}})\n"
+        "except carboy.RequestError as error:\n    print(error.hint)"
     )
     assert "leave `language` out" in printed(tmp_path, "-c", code)
 
@@ -418,10 +418,10 @@ def test_a_mistake_in_the_magic_is_told_in_a_line(tmp_path: Path, line: str, why
     code = (
         "from IPython.core.interactiveshell import InteractiveShell\n"
         "shell = InteractiveShell.instance()\n"
-        "shell.run_cell('%load_ext belljar.adapters.jupyter')\nshell.run_cell('thing = object()')\n"
-        f"done = shell.run_cell({f'%%belljar {line}' + chr(10) + '1'!r})\n"
+        "shell.run_cell('%load_ext carboy.adapters.jupyter')\nshell.run_cell('thing = object()')\n"
+        f"done = shell.run_cell({f'%%carboy {line}' + chr(10) + '1'!r})\n"
         "print(type(done.error_in_exec).__name__, done.error_in_exec)\n"
-        "shell.run_cell('%unload_ext belljar.adapters.jupyter')"
+        "shell.run_cell('%unload_ext carboy.adapters.jupyter')"
     )
     said = printed(tmp_path, "-c", code)
     assert "UsageError" in said and why in said and "Traceback" not in said

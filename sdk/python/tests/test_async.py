@@ -11,21 +11,21 @@ from typing import Any, TypeVar
 import pytest
 from programs import alive
 
-import belljar
+import carboy
 
 T = TypeVar("T")
 
 
-def with_box(test: Callable[[belljar.AsyncSandbox], Awaitable[T]], **options: Any) -> T:
+def with_box(test: Callable[[carboy.AsyncSandbox], Awaitable[T]], **options: Any) -> T:
     async def main() -> T:
-        async with belljar.AsyncSandbox(**options) as box:
+        async with carboy.AsyncSandbox(**options) as box:
             return await asyncio.wait_for(test(box), 30)
 
     return asyncio.run(main())
 
 
 def test_runs_go_on_at_once() -> None:
-    async def test(box: belljar.AsyncSandbox) -> None:
+    async def test(box: carboy.AsyncSandbox) -> None:
         outs = await asyncio.gather(*[box.run(f"result = {number}") for number in range(200)])
         assert [out.result for out in outs] == list(range(200))
         began = time.monotonic()
@@ -36,27 +36,27 @@ def test_runs_go_on_at_once() -> None:
 
 
 def test_output_is_streamed_and_callbacks_may_be_awaited() -> None:
-    async def test(box: belljar.AsyncSandbox) -> None:
+    async def test(box: carboy.AsyncSandbox) -> None:
         seen = []
         async with box.stream("print(1)\nprint(2)\nresult = 3") as stream:
             async for chunk in stream:
                 seen.append(chunk.text)
             assert ("".join(seen), stream.outcome.result) == ("1\n2\n", 3)
 
-        async def keep(chunk: belljar.Chunk) -> None:
+        async def keep(chunk: carboy.Chunk) -> None:
             await asyncio.sleep(0)
             seen.append(chunk.text)
 
         await box.run("print(4)", on_output=keep)
         await box.run("print(5)", on_output=lambda chunk: seen.append(chunk.text))
         assert seen[-2:] == ["4\n", "5\n"]
-        with pytest.raises(belljar.GuestExceptionError):
+        with pytest.raises(carboy.GuestExceptionError):
             await box.run("1/0", on_error="raise")
 
     with_box(test)
 
 
-async def until_idle(box: belljar.AsyncSandbox) -> None:
+async def until_idle(box: carboy.AsyncSandbox) -> None:
     pipe = box._pipe
     assert pipe is not None
     while pipe._runs:
@@ -64,7 +64,7 @@ async def until_idle(box: belljar.AsyncSandbox) -> None:
 
 
 def test_cancelling_the_task_cancels_the_run() -> None:
-    async def test(box: belljar.AsyncSandbox) -> None:
+    async def test(box: carboy.AsyncSandbox) -> None:
         began = time.monotonic()
         tasks = [asyncio.create_task(box.run("import time; time.sleep(20)")) for _ in range(30)]
         await asyncio.sleep(0.2)
@@ -85,7 +85,7 @@ def test_cancelling_the_task_cancels_the_run() -> None:
 
 
 def test_a_box_belongs_to_one_loop() -> None:
-    box = belljar.AsyncSandbox()
+    box = carboy.AsyncSandbox()
 
     async def run() -> object:
         return (await box.run("1")).result
@@ -99,9 +99,9 @@ def test_a_box_belongs_to_one_loop() -> None:
 
     async def other() -> None:
         await run()
-        with pytest.raises(belljar.RequestError, match="another event loop"):
+        with pytest.raises(carboy.RequestError, match="another event loop"):
             await asyncio.to_thread(elsewhere, run())
-        with pytest.raises(belljar.RequestError, match="no event loop"):
+        with pytest.raises(carboy.RequestError, match="no event loop"):
             await asyncio.to_thread(lambda: box.stream("1"))
 
     asyncio.run(other())
@@ -110,7 +110,7 @@ def test_a_box_belongs_to_one_loop() -> None:
 
     async def close() -> None:
         await box.close()
-        with pytest.raises(belljar.RequestError, match="closed"):
+        with pytest.raises(carboy.RequestError, match="closed"):
             await box.run("1")
 
     asyncio.run(close())
@@ -118,13 +118,13 @@ def test_a_box_belongs_to_one_loop() -> None:
 
 def test_closing_ends_what_runs() -> None:
     async def main() -> None:
-        box = await belljar.AsyncSandbox().start()
+        box = await carboy.AsyncSandbox().start()
         assert box._pipe is not None
         pid = box._pipe.process.pid
         task = asyncio.create_task(box.run("import time; time.sleep(20)"))
         await asyncio.sleep(0.1)
         await box.close()
-        with pytest.raises(belljar.EngineGoneError, match="closed"):
+        with pytest.raises(carboy.EngineGoneError, match="closed"):
             await task
         assert not alive(pid)
 
@@ -133,7 +133,7 @@ def test_closing_ends_what_runs() -> None:
 
 def test_a_box_that_is_forgotten_ends_its_engine() -> None:
     async def main() -> int:
-        box = await belljar.AsyncSandbox().start()
+        box = await carboy.AsyncSandbox().start()
         assert box._pipe is not None
         pid = box._pipe.process.pid
         assert (await box.run("1")).ok
@@ -145,7 +145,7 @@ def test_a_box_that_is_forgotten_ends_its_engine() -> None:
 
 
 def test_a_large_input_does_not_hold_up_others() -> None:
-    async def test(box: belljar.AsyncSandbox) -> None:
+    async def test(box: carboy.AsyncSandbox) -> None:
         text = "x" * 5_000_000
         runs = [box.run("result = len(x)", {"x": text}) for _ in range(4)]
         outs = await asyncio.gather(*runs, *[box.run("result = 1") for _ in range(20)])

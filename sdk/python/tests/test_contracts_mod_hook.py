@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-import belljar
-from belljar.contracts import HookError, run_mod_hook
+import carboy
+from carboy.contracts import HookError, run_mod_hook
 
 
 def hook(script: str, timeout_seconds: float = 5.0) -> dict[str, Any] | None:
@@ -110,7 +110,7 @@ def test_texts_that_are_no_program_are_value_errors(script: str) -> None:
 def test_the_limit_on_the_clock_is_a_timeout_error() -> None:
     with pytest.raises(TimeoutError, match="200 ms") as raised:
         hook("while True: pass", timeout_seconds=0.2)
-    assert isinstance(raised.value, belljar.TimeLimitError)
+    assert isinstance(raised.value, carboy.TimeLimitError)
 
 
 @pytest.mark.parametrize(
@@ -141,10 +141,10 @@ def test_what_a_script_says_in_an_error_is_made_harmless() -> None:
 
 @pytest.mark.parametrize("timeout", [0, -1, float("nan"), float("inf"), "5", True, None])
 def test_a_wrong_timeout_is_the_callers_mistake(timeout: Any) -> None:
-    with pytest.raises(belljar.RequestError, match="timeout_seconds"):
+    with pytest.raises(carboy.RequestError, match="timeout_seconds"):
         hook("", timeout)
 
 
 def test_a_state_that_is_not_json_is_the_callers_mistake() -> None:
-    with pytest.raises(belljar.RequestError, match="game_state"):
+    with pytest.raises(carboy.RequestError, match="game_state"):
         run_mod_hook("", {"a": object()}, {})

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-import belljar
-from belljar.contracts import create_sandbox
+import carboy
+from carboy.contracts import create_sandbox
 
 MIB = 1 << 20
 
@@ -162,14 +162,14 @@ def test_no_text_makes_it_raise(script: str) -> None:
     ],
 )
 def test_wrong_limits_are_the_callers_mistake(limits: dict[str, Any], name: str) -> None:
-    with pytest.raises(belljar.RequestError, match=name):
+    with pytest.raises(carboy.RequestError, match=name):
         create_sandbox(**limits)
 
 
 def test_a_context_that_is_not_json_is_the_callers_mistake() -> None:
-    with pytest.raises(belljar.RequestError, match="context"):
+    with pytest.raises(carboy.RequestError, match="context"):
         create_sandbox().run_script("1", {"a": {1}})
-    with pytest.raises(belljar.RequestError, match="str"):
+    with pytest.raises(carboy.RequestError, match="str"):
         create_sandbox().run_script(b"1", {})  # type: ignore[arg-type]
 
 

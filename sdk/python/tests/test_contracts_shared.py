@@ -15,8 +15,8 @@ EXAMPLE = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.S
 
 def test_all_contracts_share_one_engine_and_it_ends_with_the_process() -> None:
     code = """
-        import belljar, os, sys
-        from belljar.contracts import *
+        import carboy, os, sys
+        from carboy.contracts import *
         from pathlib import Path
 
         def children():
@@ -28,7 +28,7 @@ def test_all_contracts_share_one_engine_and_it_ends_with_the_process() -> None:
         create_sandbox(timeout=1).run_script("1")
         run_under_sandbox(ToolSource("def tool(): pass", "tool"), {}, SandboxPolicy.SUBPROCESS)
         run_node("1")
-        belljar.run("1")
+        carboy.run("1")
         print(*children(), flush=True)
         """
     with script(code) as process:

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-import belljar
-from belljar.contracts import (
+import carboy
+from carboy.contracts import (
     NotBuiltError,
     SandboxedTool,
     SandboxPolicy,
@@ -26,7 +26,7 @@ from belljar.contracts import (
 
 JAR = SandboxPolicy.SUBPROCESS
 HERE = SandboxPolicy.PERMISSIVE
-SHORT = belljar.Limits(wall_ms=300)
+SHORT = carboy.Limits(wall_ms=300)
 
 
 @sandboxed(JAR)
@@ -96,7 +96,7 @@ def test_an_agents_loop_meets_the_worst_and_goes_on() -> None:
     for name, args in plan:
         try:
             result = registry.run(name, args)
-        except belljar.ToolError as error:
+        except carboy.ToolError as error:
             seen.append(str(error))
         else:
             seen.append(result.value if result.ok else result.error)
@@ -125,10 +125,10 @@ def test_a_declared_tool_cannot_be_called_past_its_sandbox() -> None:
     pid = SandboxedTool(where, JAR)
     assert pid() == 1 and run_under_sandbox(pid, {}).value == 1
     assert total([1, 2], rate=2) == 6
-    with pytest.raises(belljar.ToolError) as raised:
+    with pytest.raises(carboy.ToolError) as raised:
         spin()
     assert str(raised.value) == "sandbox: timeout"
-    with pytest.raises(belljar.ToolError, match="KeyError"):
+    with pytest.raises(carboy.ToolError, match="KeyError"):
         SandboxedTool(fail, JAR)()
     assert (total.name, total.__doc__) == ("total", "The sum of prices.")
     assert str(inspect.signature(total)).startswith("(prices: ")
@@ -146,11 +146,11 @@ def test_attributes_of_a_function_do_not_change_its_policy() -> None:
 
 
 def test_the_end_by_the_sandbox_has_a_cause_and_an_outcome() -> None:
-    with pytest.raises(belljar.ToolError) as raised:
+    with pytest.raises(carboy.ToolError) as raised:
         run_under_sandbox(spin, {})
     error: Any = raised.value
     assert str(error) == "sandbox: timeout" and error.cause == "timeout"
-    assert error.outcome.error.limit == belljar.LimitHit("wall_ms", 300)
+    assert error.outcome.error.limit == carboy.LimitHit("wall_ms", 300)
     copied = pickle.loads(pickle.dumps(error))
     assert type(copied) is type(error) and str(copied) == "sandbox: timeout"
 
@@ -181,8 +181,8 @@ def source(body: str) -> ToolSource:
     ],
 )
 def test_every_cause_has_its_word(body: str, limits: dict[str, Any], text: str) -> None:
-    with pytest.raises(belljar.ToolError) as raised:
-        run_under_sandbox(source(body), {}, JAR, limits=belljar.Limits(**limits))
+    with pytest.raises(carboy.ToolError) as raised:
+        run_under_sandbox(source(body), {}, JAR, limits=carboy.Limits(**limits))
     assert str(raised.value) == text
 
 
@@ -213,13 +213,13 @@ def test_a_text_that_does_not_run_is_a_result_that_is_not_ok(text: str, words: s
 
 
 def test_a_text_is_never_run_without_a_sandbox() -> None:
-    with pytest.raises(belljar.RequestError, match="never run without a sandbox"):
+    with pytest.raises(carboy.RequestError, match="never run without a sandbox"):
         run_under_sandbox(ToolSource("def tool(): return 1", "tool"), {}, HERE)
 
 
 @pytest.mark.parametrize("name", ["", "a b", "f()", "class", "x; y", 3])
 def test_the_name_in_a_text_must_be_a_name(name: Any) -> None:
-    with pytest.raises(belljar.RequestError, match="name"):
+    with pytest.raises(carboy.RequestError, match="name"):
         ToolSource("def tool(): return 1", name)
 
 
@@ -236,7 +236,7 @@ def test_container_is_not_built_yet() -> None:
     for call in (lambda: run_under_sandbox(tool, {}), tool):
         with pytest.raises(NotBuiltError, match="not built yet") as raised:
             call()
-        assert isinstance(raised.value, belljar.BelljarError)
+        assert isinstance(raised.value, carboy.CarboyError)
         assert isinstance(raised.value, NotImplementedError)
 
 
@@ -244,9 +244,9 @@ def test_a_policy_can_be_made_stronger_and_never_weaker() -> None:
     trusted = SandboxedTool(where, HERE)
     assert trusted() == os.getpid()
     assert run_under_sandbox(trusted, {}, JAR).value == 1
-    with pytest.raises(belljar.RequestError, match="PERMISSIVE is weaker"):
+    with pytest.raises(carboy.RequestError, match="PERMISSIVE is weaker"):
         run_under_sandbox(total, {"prices": []}, HERE)
-    with pytest.raises(belljar.RequestError, match="without a policy"):
+    with pytest.raises(carboy.RequestError, match="without a policy"):
         run_under_sandbox(where, {})
 
 
@@ -338,7 +338,7 @@ def without_source() -> Callable[[], int]:
     ],
 )
 def test_what_cannot_be_taken_is_refused_when_it_is_declared(tool: Any, words: str) -> None:
-    with pytest.raises(belljar.RequestError) as raised:
+    with pytest.raises(carboy.RequestError) as raised:
         sandboxed(JAR)(tool)
     assert words in str(raised.value)
 
@@ -403,9 +403,9 @@ def test_a_tool_may_call_itself() -> None:
 
 
 def test_arguments_that_are_not_json_are_the_callers_mistake() -> None:
-    with pytest.raises(belljar.RequestError, match="set"):
+    with pytest.raises(carboy.RequestError, match="set"):
         run_under_sandbox(total, {"prices": {1, 2}})
-    with pytest.raises(belljar.RequestError, match="mapping or a list"):
+    with pytest.raises(carboy.RequestError, match="mapping or a list"):
         run_under_sandbox(total, "prices")
 
 
@@ -419,9 +419,9 @@ def test_wrong_declarations_are_the_callers_mistake() -> None:
         lambda: ToolRegistry().register(total, policy=JAR),
     ]
     for declare in wrong:
-        with pytest.raises(belljar.RequestError):
+        with pytest.raises(carboy.RequestError):
             declare()
     registry = ToolRegistry()
     registry.register(total)
-    with pytest.raises(belljar.RequestError, match="two tools"):
+    with pytest.raises(carboy.RequestError, match="two tools"):
         registry.register(total)

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-import belljar
-from belljar.contracts import GlobalConfig, NodeConfig, NodeError, NotBuiltError, run_node
+import carboy
+from carboy.contracts import GlobalConfig, NodeConfig, NodeError, NotBuiltError, run_node
 
 CONTINUE = {"on_error": "continue"}
 
@@ -53,7 +53,7 @@ def test_an_error_has_the_same_words_under_continue_and_under_fail(
     answer = run_node(code, {}, {"on_error": "continue", "timeout": 0.3}, {})
     assert set(answer) == {"error", "output"} and answer["output"] is None
     assert answer["error"].startswith(beginning) and words in answer["error"]
-    with pytest.raises(belljar.BelljarError) as raised:
+    with pytest.raises(carboy.CarboyError) as raised:
         run_node(code, {}, {"on_error": "fail", "timeout": 0.3}, {})
     assert str(raised.value) in answer["error"]
 
@@ -75,7 +75,7 @@ def test_the_walls_hold_where_the_profile_grants_all(code: str, beginning: str) 
 def test_what_is_raised_tells_the_whole_story() -> None:
     with pytest.raises(NodeError) as raised:
         run_node("while True: pass", {}, {"timeout": 0.2})
-    assert isinstance(raised.value, belljar.RunError)
+    assert isinstance(raised.value, carboy.RunError)
     assert isinstance(raised.value.__cause__, TimeoutError)
     assert raised.value.outcome.error is not None
     copied = pickle.loads(pickle.dumps(raised.value))
@@ -116,7 +116,7 @@ def test_a_guests_text_is_bounded_and_harmless() -> None:
     ],
 )
 def test_wrong_settings_of_a_node_are_named(node: Any, key: str) -> None:
-    with pytest.raises(belljar.RequestError, match=key):
+    with pytest.raises(carboy.RequestError, match=key):
         run_node("1", {}, node, {"default_on_error": "continue"})
 
 
@@ -140,14 +140,14 @@ def test_wrong_settings_of_a_node_are_named(node: Any, key: str) -> None:
     ],
 )
 def test_wrong_global_settings_are_named(everywhere: Any, key: str) -> None:
-    with pytest.raises(belljar.RequestError, match=key):
+    with pytest.raises(carboy.RequestError, match=key):
         run_node("1", {}, CONTINUE, everywhere)
 
 
 def test_what_cannot_be_kept_is_refused_and_not_ignored() -> None:
-    with pytest.raises(belljar.RequestError, match="network_isolated: false is refused"):
+    with pytest.raises(carboy.RequestError, match="network_isolated: false is refused"):
         run_node("1", {}, {"network_isolated": False, **CONTINUE})
-    with pytest.raises(belljar.RequestError, match="enabled: false is refused"):
+    with pytest.raises(carboy.RequestError, match="enabled: false is refused"):
         run_node("1", {}, {"enabled": False, **CONTINUE})
     for mode in ("wasm", "container"):
         with pytest.raises(NotBuiltError, match=f"mode: {mode} is not built yet"):
@@ -158,9 +158,9 @@ def test_what_cannot_be_kept_is_refused_and_not_ignored() -> None:
 
 
 def test_wrong_inputs_are_raised_whatever_the_node_does_on_errors() -> None:
-    with pytest.raises(belljar.RequestError, match="not JSON"):
+    with pytest.raises(carboy.RequestError, match="not JSON"):
         run_node("1", {"a": object()}, CONTINUE)
-    with pytest.raises(belljar.RequestError, match="str"):
+    with pytest.raises(carboy.RequestError, match="str"):
         run_node(b"1", {}, CONTINUE)  # type: ignore[arg-type]
 
 
@@ -180,7 +180,7 @@ def test_a_node_says_what_holds_and_the_global_settings_say_the_rest() -> None:
 def test_a_timeout_stands_in_place_of_the_presets_and_below_the_most() -> None:
     policy = GlobalConfig().policy_for(NodeConfig(preset="low", timeout=100))
     assert policy["limits"]["wall_ms"] == 100_000
-    with pytest.raises(belljar.RequestError, match="at most 50 seconds"):
+    with pytest.raises(carboy.RequestError, match="at most 50 seconds"):
         GlobalConfig(max_timeout=50).policy_for(NodeConfig(timeout=100))
 
 
@@ -219,7 +219,7 @@ def test_files_that_cannot_be_used_are_named(tmp_path: Path, name: str, text: st
     path = tmp_path / name
     if text is not None:
         path.write_text(text)
-    with pytest.raises(belljar.RequestError):
+    with pytest.raises(carboy.RequestError):
         run_node("1", {}, path)
 
 
@@ -229,7 +229,7 @@ def test_yaml_without_pyyaml_says_what_to_install(
     monkeypatch.setitem(sys.modules, "yaml", None)
     path = tmp_path / "node.yaml"
     path.write_text("timeout: 1")
-    with pytest.raises(belljar.RequestError, match=r"pip install belljar\[yaml\]"):
+    with pytest.raises(carboy.RequestError, match=r"pip install carboy\[yaml\]"):
         run_node("1", {}, path)
 
 
@@ -265,5 +265,5 @@ def test_settings_from_yaml_files(tmp_path: Path) -> None:
 def test_yaml_that_cannot_be_used_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "node.yaml"
     path.write_text(text)
-    with pytest.raises(belljar.RequestError):
+    with pytest.raises(carboy.RequestError):
         run_node("1", {}, path)

@@ -1,4 +1,4 @@
-"""`belljar pipe --descriptor`: the engine over one inherited socket, as other hosts use it."""
+"""`carboy pipe --descriptor`: the engine over one inherited socket, as other hosts use it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, Any
 
-from belljar._binary import find_binary
+from carboy._binary import find_binary
 
 COMMAND = [find_binary(), "pipe", "--python", sys.executable]
 

@@ -15,12 +15,12 @@ from programs import alive, children, pretender, script
 from test_framing import OUTCOME, READY
 from test_threads import in_threads
 
-import belljar
+import carboy
 
 SLEEP = "import time; time.sleep(20)"
 
 
-def kill(box: belljar.Sandbox | belljar.AsyncSandbox) -> int:
+def kill(box: carboy.Sandbox | carboy.AsyncSandbox) -> int:
     assert box._pipe is not None
     pid = box._pipe.process.pid
     os.kill(pid, signal.SIGKILL)
@@ -28,12 +28,12 @@ def kill(box: belljar.Sandbox | belljar.AsyncSandbox) -> int:
 
 
 def test_every_thread_gets_its_own_error_and_the_next_run_works() -> None:
-    with belljar.Sandbox() as box:
+    with carboy.Sandbox() as box:
         killing = threading.Timer(0.3, kill, [box])
         killing.start()
         ends = in_threads(8, lambda n: box.run(SLEEP))
         killing.join()
-        assert {type(end) for end in ends} == {belljar.EngineGoneError}
+        assert {type(end) for end in ends} == {carboy.EngineGoneError}
         assert len({id(end) for end in ends}) == 8
         assert str(ends[0]).startswith(
             "the engine was killed by SIGKILL while the run was under way"
@@ -43,12 +43,12 @@ def test_every_thread_gets_its_own_error_and_the_next_run_works() -> None:
 
 def test_every_task_gets_its_own_error_and_the_next_run_works() -> None:
     async def main() -> None:
-        async with belljar.AsyncSandbox() as box:
+        async with carboy.AsyncSandbox() as box:
             tasks = [asyncio.create_task(box.run(SLEEP)) for _ in range(8)]
             await asyncio.sleep(0.3)
             kill(box)
             ends = await asyncio.gather(*tasks, return_exceptions=True)
-            assert {type(end) for end in ends} == {belljar.EngineGoneError}
+            assert {type(end) for end in ends} == {carboy.EngineGoneError}
             assert len({id(end) for end in ends}) == 8
             assert (await box.run("3")).result == 3
 
@@ -57,7 +57,7 @@ def test_every_task_gets_its_own_error_and_the_next_run_works() -> None:
 
 def test_an_engine_that_died_unnoticed_is_replaced_without_a_word() -> None:
     before = set(children())
-    with belljar.Sandbox() as box:
+    with carboy.Sandbox() as box:
         for number in range(3):
             assert box.run(f"{number}").result == number
             pid = kill(box)
@@ -69,12 +69,12 @@ def test_an_engine_that_died_unnoticed_is_replaced_without_a_word() -> None:
 
 def test_nothing_is_left_of_a_box() -> None:
     before = set(os.listdir("/proc/self/fd"))
-    box = belljar.Sandbox().start()
+    box = carboy.Sandbox().start()
     assert box._pipe is not None
     pids = [box._pipe.process.pid]
     box.run("1")
     box.close()
-    box = belljar.Sandbox().start()
+    box = carboy.Sandbox().start()
     assert box._pipe is not None
     pids.append(box._pipe.process.pid)
     del box
@@ -85,9 +85,9 @@ def test_nothing_is_left_of_a_box() -> None:
 
 def test_a_forked_child_has_an_engine_of_its_own_and_leaves_the_parents_alone() -> None:
     code = """
-        import belljar, os, threading
-        box = belljar.Sandbox()
-        assert box.run("1").result == 1 and belljar.run("2").result == 2
+        import carboy, os, threading
+        box = carboy.Sandbox()
+        assert box.run("1").result == 1 and carboy.run("2").result == 2
         engine = box._pipe.process.pid
         descriptors = [box._pipe.process.requests, box._pipe.process.answers]
         stream = box.stream("import time; time.sleep(0.5); result = 9")
@@ -102,9 +102,9 @@ def test_a_forked_child_has_an_engine_of_its_own_and_leaves_the_parents_alone() 
             try:
                 list(stream)
                 os._exit(2)
-            except belljar.EngineGoneError as error:
+            except carboy.EngineGoneError as error:
                 assert "forked" in str(error)
-            assert box.run("3").result == 3 and belljar.run("4").result == 4
+            assert box.run("3").result == 3 and carboy.run("4").result == 4
             assert box._pipe.process.pid != engine
             box.close()
             os._exit(0)
@@ -119,8 +119,8 @@ def test_a_forked_child_has_an_engine_of_its_own_and_leaves_the_parents_alone() 
 
 def test_a_child_that_is_forked_while_other_threads_run_works() -> None:
     code = """
-        import belljar, os, threading
-        box = belljar.Sandbox().start()
+        import carboy, os, threading
+        box = carboy.Sandbox().start()
         over = False
         def work():
             while not over:
@@ -146,8 +146,8 @@ def test_a_child_that_is_forked_while_other_threads_run_works() -> None:
 @pytest.mark.parametrize("end", ["", "import os; os._exit(0)", "os.kill(os.getpid(), 9)", "1 / 0"])
 def test_an_engine_ends_with_its_caller(end: str) -> None:
     code = f"""
-        import belljar, os, sys, threading
-        box = belljar.Sandbox().start()
+        import carboy, os, sys, threading
+        box = carboy.Sandbox().start()
         box.run("1")
         threading.Thread(target=lambda: box.run("import time; time.sleep(20)"), daemon=True).start()
         print(box._pipe.process.pid, flush=True)
@@ -168,8 +168,8 @@ def test_an_engine_ends_with_its_caller(end: str) -> None:
 
 def test_ctrl_c_cancels_the_run_and_the_box_goes_on() -> None:
     code = """
-        import belljar, threading, time
-        box = belljar.Sandbox().start()
+        import carboy, threading, time
+        box = carboy.Sandbox().start()
         others = []
         def other(number):
             others.append(box.run(f"import time; time.sleep(1.0); result = {number}").result)
@@ -202,8 +202,8 @@ def test_ctrl_c_cancels_the_run_and_the_box_goes_on() -> None:
 def test_interrupts_at_any_moment_leave_a_box_that_works() -> None:
     # A torn message costs the runs under way an `EngineGoneError`, and nothing else.
     code = """
-        import belljar, os, random, signal, threading, time
-        box = belljar.Sandbox().start()
+        import carboy, os, random, signal, threading, time
+        box = carboy.Sandbox().start()
         over, odd, armed, hits = False, [], False, 0
         def interrupted(*_):
             # Once for each run, and never where this program itself could not bear it.
@@ -217,7 +217,7 @@ def test_interrupts_at_any_moment_leave_a_box_that_works() -> None:
                 try:
                     if box.run("5").result != 5:
                         odd.append("result")
-                except belljar.EngineGoneError as error:
+                except carboy.EngineGoneError as error:
                     pass
                 except BaseException as error:
                     odd.append(repr(error))
@@ -233,7 +233,7 @@ def test_interrupts_at_any_moment_leave_a_box_that_works() -> None:
             try:
                 armed = True
                 box.run("print('x' * 20000)\\nresult = 6", on_output=lambda chunk: None)
-            except belljar.EngineGoneError:
+            except carboy.EngineGoneError:
                 pass
             except KeyboardInterrupt:
                 hits += 1
@@ -259,21 +259,21 @@ for number, job in runs():
 """,
     )
     for code in (
-        "import belljar; box = belljar.Sandbox(preload=['pandas']); box.run('1'); box.close()",
-        "import asyncio, belljar\n"
+        "import carboy; box = carboy.Sandbox(preload=['pandas']); box.run('1'); box.close()",
+        "import asyncio, carboy\n"
         "async def main():\n"
-        "    async with belljar.AsyncSandbox(preload=['pandas']) as box:\n"
+        "    async with carboy.AsyncSandbox(preload=['pandas']) as box:\n"
         "        await box.run('1')\n"
         "asyncio.run(main())",
     ):
         terminal, end = os.openpty()
         try:
-            with script(code, stderr=end, env={**os.environ, "BELLJAR_BINARY": path}) as program:
+            with script(code, stderr=end, env={**os.environ, "CARBOY_BINARY": path}) as program:
                 program.communicate(timeout=20)
             os.set_blocking(terminal, False)
             said = os.read(terminal, 10_000).decode()
         finally:
             os.close(terminal)
             os.close(end)
-        assert said.startswith("belljar: waiting for the first run ") and "with pandas …" in said
+        assert said.startswith("carboy: waiting for the first run ") and "with pandas …" in said
         assert said.endswith("\r\x1b[K")

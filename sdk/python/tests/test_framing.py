@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from programs import alive, pretender
 
-import belljar
+import carboy
 
 READY = '{"ready":{"pipe":1,"version":"0.1.0","python":"3.11.7"}}'
 # What a pretender says of a run.
@@ -44,7 +44,7 @@ Pretend = Callable[[str], None]
 def pretend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pretend:
     def become(code: str) -> None:
         path = pretender(tmp_path, OUTCOME + f"ready = {READY!r} + chr(10)\n" + code)
-        monkeypatch.setenv("BELLJAR_BINARY", path)
+        monkeypatch.setenv("CARBOY_BINARY", path)
 
     return become
 
@@ -60,7 +60,7 @@ for number, job in runs():
         say(text[at:at + step])
         time.sleep(0.0005)
 """)
-    with belljar.Sandbox() as box:
+    with carboy.Sandbox() as box:
         assert box.run("short").result == 1
         assert box.run("long").result == "é\u2028" * 50_000
 
@@ -73,7 +73,7 @@ for number, job in runs():
     say(outcome(77) + chr(10) + '{"news":{"id":%d}}' % number + chr(10) + '{"weather":{}}' + chr(10)
         + outcome(number, 3) + chr(10) + outcome(number, 4) + chr(10))
 """)
-    with belljar.Sandbox() as box:
+    with carboy.Sandbox() as box:
         assert [box.run("").result, box.run("").result] == [3, 3]
 
 
@@ -93,8 +93,8 @@ for number, job in runs():
     else:
         say(outcome(number, 2) + chr(10))
 """)
-    with belljar.Sandbox() as box:
-        with pytest.raises(belljar.EngineError, match="no message"):
+    with carboy.Sandbox() as box:
+        with pytest.raises(carboy.EngineError, match="no message"):
             box.run("")
         assert box.run("").result == 2
 
@@ -108,8 +108,8 @@ for number, job in runs():
     else:
         say(outcome(number, 5) + chr(10))
 """)
-    with belljar.Sandbox() as box:
-        with pytest.raises(belljar.EngineError, match="could not be read"):
+    with carboy.Sandbox() as box:
+        with pytest.raises(carboy.EngineError, match="could not be read"):
             box.run("bad")
         assert box.run("good").result == 5
 
@@ -121,13 +121,13 @@ say({first!r} + chr(10))
 for line in sys.stdin:
     raise SystemExit("something was sent")
 """)
-    with pytest.raises(belljar.EngineError, match="this package speaks version 1") as raised:
-        belljar.Sandbox().run("1")
+    with pytest.raises(carboy.EngineError, match="this package speaks version 1") as raised:
+        carboy.Sandbox().run("1")
     assert ("version 2" in str(raised.value)) == ("pipe" in first)
 
     async def run() -> None:
-        with pytest.raises(belljar.EngineError, match="this package speaks version 1"):
-            await belljar.AsyncSandbox().run("1")
+        with pytest.raises(carboy.EngineError, match="this package speaks version 1"):
+            await carboy.AsyncSandbox().run("1")
 
     asyncio.run(run())
 
@@ -137,8 +137,8 @@ def test_an_engine_that_ends_before_it_is_ready_says_why(pretend: Pretend) -> No
 sys.stderr.write("error: no walls here\\n  cause: EPERM\\nhint: ask somebody\\n")
 sys.exit(10)
 """)
-    with pytest.raises(belljar.EngineError) as raised:
-        belljar.Sandbox().start()
+    with pytest.raises(carboy.EngineError) as raised:
+        carboy.Sandbox().start()
     assert str(raised.value) == (
         "the engine exited with code 10 before it was ready\n"
         "  cause: no walls here\n  cause: EPERM\nhint: ask somebody"
@@ -146,15 +146,15 @@ sys.exit(10)
 
 
 def test_an_interpreter_that_is_not_there_is_the_callers_mistake() -> None:
-    with pytest.raises(belljar.RequestError, match="/nowhere/python") as raised:
-        belljar.Sandbox(python="/nowhere/python").run("1")
+    with pytest.raises(carboy.RequestError, match="/nowhere/python") as raised:
+        carboy.Sandbox(python="/nowhere/python").run("1")
     assert raised.value.hint
 
 
 def test_a_program_that_is_not_there_is_our_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BELLJAR_BINARY", "/nowhere/belljar")
-    with pytest.raises(belljar.EngineError, match="could not start the engine"):
-        belljar.Sandbox().run("1")
+    monkeypatch.setenv("CARBOY_BINARY", "/nowhere/carboy")
+    with pytest.raises(carboy.EngineError, match="could not start the engine"):
+        carboy.Sandbox().run("1")
 
 
 def test_a_run_that_found_no_place_waits_for_another_of_ours(pretend: Pretend) -> None:
@@ -174,7 +174,7 @@ for number, job in runs():
 """)
 
     async def run() -> list[object]:
-        async with belljar.AsyncSandbox() as box:
+        async with carboy.AsyncSandbox() as box:
             codes = ["first", "a", "b", "c"]
             return [out.result for out in await asyncio.gather(*map(box.run, codes))]
 
@@ -187,7 +187,7 @@ say(ready)
 for number, job in runs():
     say('{"failed":{"id":%d,"failure":{"kind":"busy","message":"too much"}}}' % number + chr(10))
 """)
-    with belljar.Sandbox() as box, pytest.raises(belljar.BusyError, match="too much"):
+    with carboy.Sandbox() as box, pytest.raises(carboy.BusyError, match="too much"):
         box.run("1")
 
 
@@ -197,7 +197,7 @@ say(ready)
 while True:
     time.sleep(60)
 """)
-    box = belljar.Sandbox().start()
+    box = carboy.Sandbox().start()
     assert box._pipe is not None
     pid, began = box._pipe.process.pid, time.monotonic()
     box.close()

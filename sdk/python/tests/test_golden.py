@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-import belljar
-from belljar._answers import fault_answer, value_answer
-from belljar._binary import find_binary
-from belljar._messages import PIPE_VERSION, address, decoded, failure_of
-from belljar._policy import DEFAULT_LIMITS, PRESETS
-from belljar._request import Settings
+import carboy
+from carboy._answers import fault_answer, value_answer
+from carboy._binary import find_binary
+from carboy._messages import PIPE_VERSION, address, decoded, failure_of
+from carboy._policy import DEFAULT_LIMITS, PRESETS
+from carboy._request import Settings
 
 
 def message(golden: Path, name: str) -> dict[str, Any]:
@@ -59,15 +59,15 @@ def test_ready_names_the_version_that_is_spoken_here(golden: Path) -> None:
 
 def test_an_outcome_has_every_field(golden: Path) -> None:
     body = message(golden, "outcome")["outcome"]["outcome"]
-    outcome = belljar.Outcome.from_dict(body)
+    outcome = carboy.Outcome.from_dict(body)
     assert outcome.to_dict() == body
     assert (outcome.id, outcome.status, outcome.ok) == (body["id"], "error", False)
     error = outcome.error
-    assert error == belljar.Error(
+    assert error == carboy.Error(
         kind="limit",
         type="LimitExceeded",
         message="the run took longer than 2000 ms",
-        limit=belljar.LimitHit("wall_ms", 2000),
+        limit=carboy.LimitHit("wall_ms", 2000),
         hint="do less in one run, or raise limits.wall_ms",
     )
     assert (outcome.stdout, outcome.stderr, outcome.stdout_truncated) == ("hi\n", "", False)
@@ -75,21 +75,21 @@ def test_an_outcome_has_every_field(golden: Path) -> None:
         ("seccomp", 3, None),
         ("guard", 1, 2),
     ]
-    assert outcome.tool_calls[1] == belljar.ToolCall("search", "unanswered", 12.25)
-    assert outcome.usage == belljar.Usage(0.5, 2000.25, 12.5, 13651968)
+    assert outcome.tool_calls[1] == carboy.ToolCall("search", "unanswered", 12.25)
+    assert outcome.usage == carboy.Usage(0.5, 2000.25, 12.5, 13651968)
     assert (outcome.isolation.walls, outcome.isolation.layers["landlock_abi"]) == ("full", 7)
-    assert outcome.artifacts == [belljar.Artifact("out/plot.png", 1024)]
-    with pytest.raises(belljar.TimeLimitError) as raised:
+    assert outcome.artifacts == [carboy.Artifact("out/plot.png", 1024)]
+    with pytest.raises(carboy.TimeLimitError) as raised:
         outcome.raise_for_error()
     assert isinstance(raised.value, TimeoutError) and raised.value.outcome is outcome
 
 
 def test_a_failure_is_raised_as_whose_it_is(golden: Path) -> None:
     busy = failure_of(message(golden, "failed")["failed"]["failure"])
-    assert type(busy) is belljar.BusyError
+    assert type(busy) is carboy.BusyError
     assert str(busy) == "too much is running\nhint: try again in 40 ms"
     ours = failure_of(message(golden, "failed_without_id")["failed"]["failure"])
-    assert type(ours) is belljar.EngineError
+    assert type(ours) is carboy.EngineError
     assert ours.causes == ("user namespace: clone3(CLONE_NEWUSER): EPERM",)
 
 
@@ -101,11 +101,11 @@ def test_a_run_is_written_as_in_the_golden_message(golden: Path) -> None:
     expected = message(golden, "run")["run"]
     # These two are not for a caller of this package.
     del expected["tenant"], expected["deadline_ms"]
-    policy = belljar.Policy(
-        limits=belljar.Limits(wall_ms=2000),
-        language=belljar.Language(profile="agent", imports=["mypackage"]),
+    policy = carboy.Policy(
+        limits=carboy.Limits(wall_ms=2000),
+        language=carboy.Language(profile="agent", imports=["mypackage"]),
     )
-    settings = Settings(None, (), [belljar.Tool(search, budget=0.25)], policy, "return")
+    settings = Settings(None, (), [carboy.Tool(search, budget=0.25)], policy, "return")
     request = settings.request("result = sum(n)", {"n": [1, 2, 3]}, None, (), None, True)
     assert json.loads(b'{"id":1,' + request.body[:-2]) == expected
 

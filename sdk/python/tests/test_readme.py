@@ -14,10 +14,10 @@ HERE = Path(__file__).resolve().parent
 
 
 def readme() -> str:
-    named = os.environ.get("BELLJAR_TEST_README")
+    named = os.environ.get("CARBOY_TEST_README")
     file = Path(named) if named else HERE.parents[2] / "README.md"
     if not file.is_file():
-        pytest.skip("the README is not here; BELLJAR_TEST_README names it")
+        pytest.skip("the README is not here; CARBOY_TEST_README names it")
     return file.read_text(encoding="utf-8")
 
 

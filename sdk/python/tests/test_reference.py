@@ -19,6 +19,6 @@ def test_the_reference_is_up_to_date() -> None:
     script = HERE.parent / "reference"
     done = subprocess.run([sys.executable, script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    if os.environ.get("BELLJAR_BLESS"):
+    if os.environ.get("CARBOY_BLESS"):
         page.write_text(done.stdout, encoding="utf-8")
-    assert done.stdout == page.read_text(encoding="utf-8"), "run BELLJAR_BLESS=1 pytest"
+    assert done.stdout == page.read_text(encoding="utf-8"), "run CARBOY_BLESS=1 pytest"

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-import belljar
+import carboy
 
 
 def test_a_run_answers() -> None:
-    assert belljar.run("result = sum(range(10))").result == 45
-    assert belljar.run("6 * 7").result == 42
+    assert carboy.run("result = sum(range(10))").result == 45
+    assert carboy.run("6 * 7").result == 42
 
 
-def test_an_outcome_says_how_it_went(box: belljar.Sandbox) -> None:
+def test_an_outcome_says_how_it_went(box: carboy.Sandbox) -> None:
     out = box.run("print('hi')\nresult = {'a': [1, None, 'é']}")
     assert (out.ok, out.result, out.error) == (True, {"a": [1, None, "é"]}, None)
     assert (out.stdout, out.stderr, out.denials, out.tool_calls) == ("hi\n", "", [], [])
@@ -24,24 +24,24 @@ def test_an_outcome_says_how_it_went(box: belljar.Sandbox) -> None:
     assert out.isolation.walls == "full" and out.isolation.layers["no_new_privs"]
     assert out.raise_for_error() is out
     assert box.run("open('left.txt', 'w').write('abc')").artifacts == [
-        belljar.Artifact("left.txt", 3)
+        carboy.Artifact("left.txt", 3)
     ]
 
 
 @pytest.mark.parametrize(
     ("code", "policy", "error"),
     [
-        ("1 / 0", None, belljar.GuestExceptionError),
-        ("result = object()", None, belljar.GuestExceptionError),
-        ("while True: pass", {"limits": {"wall_ms": 50}}, belljar.TimeLimitError),
-        ("x = bytearray(10 ** 9)", None, belljar.LimitError),
-        ("import socket; socket.socket()", None, belljar.DeniedError),
-        ("import os", belljar.Policy(language=belljar.Language("hook")), belljar.RejectedError),
-        ("import os; os._exit(3)", None, belljar.CrashError),
+        ("1 / 0", None, carboy.GuestExceptionError),
+        ("result = object()", None, carboy.GuestExceptionError),
+        ("while True: pass", {"limits": {"wall_ms": 50}}, carboy.TimeLimitError),
+        ("x = bytearray(10 ** 9)", None, carboy.LimitError),
+        ("import socket; socket.socket()", None, carboy.DeniedError),
+        ("import os", carboy.Policy(language=carboy.Language("hook")), carboy.RejectedError),
+        ("import os; os._exit(3)", None, carboy.CrashError),
     ],
 )
 def test_a_bad_end_is_returned_or_raised(
-    box: belljar.Sandbox, code: str, policy: Any, error: type[belljar.RunError]
+    box: carboy.Sandbox, code: str, policy: Any, error: type[carboy.RunError]
 ) -> None:
     out = box.run(code, policy=policy)
     assert not out.ok and out.error is not None
@@ -50,16 +50,16 @@ def test_a_bad_end_is_returned_or_raised(
     again = raised.value
     assert type(again) is error and again.outcome.error is not None
     assert again.outcome.error.kind == out.error.kind
-    assert isinstance(again, TimeoutError) == (error is belljar.TimeLimitError)
+    assert isinstance(again, TimeoutError) == (error is carboy.TimeLimitError)
     copied = pickle.loads(pickle.dumps(again))
     assert type(copied) is error and str(copied) == str(again)
 
 
-def test_exceptions_read_well_alone(box: belljar.Sandbox) -> None:
-    with pytest.raises(belljar.RunError) as raised:
+def test_exceptions_read_well_alone(box: carboy.Sandbox) -> None:
+    with pytest.raises(carboy.RunError) as raised:
         box.run("x = 1\n[][x]", on_error="raise")
     assert str(raised.value) == "exception IndexError at line 2: list index out of range"
-    with pytest.raises(belljar.RunError) as raised:
+    with pytest.raises(carboy.RunError) as raised:
         box.run("while True: pass", timeout=0.05, on_error="raise")
     assert str(raised.value) == (
         "limit wall_ms: the run took longer than 50 ms\n"
@@ -67,23 +67,23 @@ def test_exceptions_read_well_alone(box: belljar.Sandbox) -> None:
     )
 
 
-def test_inputs_are_seen_under_their_names(box: belljar.Sandbox) -> None:
+def test_inputs_are_seen_under_their_names(box: carboy.Sandbox) -> None:
     inputs = {"q": "é\n\u2028", "rows": ({"a": 1.5}, [True, None]), "context": 3}
     out = box.run("result = [q, rows, context]", inputs)
     assert out.result == ["é\n\u2028", [{"a": 1.5}, [True, None]], 3]
-    assert belljar.run("q", inputs={"q": 1}).result == 1
+    assert carboy.run("q", inputs={"q": 1}).result == 1
 
 
-def test_policies_in_every_form(box: belljar.Sandbox) -> None:
+def test_policies_in_every_form(box: carboy.Sandbox) -> None:
     code = "import time; time.sleep(5)"
     policies: list[Any] = [
-        belljar.Policy.preset("low", wall_ms=30),
-        belljar.Policy(limits=belljar.Limits(wall_ms=30, memory_bytes="64MiB"), walls="full"),
+        carboy.Policy.preset("low", wall_ms=30),
+        carboy.Policy(limits=carboy.Limits(wall_ms=30, memory_bytes="64MiB"), walls="full"),
         {"limits": {"wall_ms": 30}},
     ]
     for policy in policies:
         error = box.run(code, policy=policy).error
-        assert error is not None and error.limit == belljar.LimitHit("wall_ms", 30)
+        assert error is not None and error.limit == carboy.LimitHit("wall_ms", 30)
     assert box.run("1", policy="max").ok
 
 
@@ -96,25 +96,25 @@ def test_policies_in_every_form(box: belljar.Sandbox) -> None:
     ],
 )
 def test_a_timeout_only_lowers(
-    box: belljar.Sandbox, policy: Any, timeout: float, allowed: int
+    box: carboy.Sandbox, policy: Any, timeout: float, allowed: int
 ) -> None:
     error = box.run("import time; time.sleep(5)", policy=policy, timeout=timeout).error
-    assert error is not None and error.limit == belljar.LimitHit("wall_ms", allowed)
+    assert error is not None and error.limit == carboy.LimitHit("wall_ms", allowed)
 
 
-def test_output_comes_as_it_is_printed(box: belljar.Sandbox) -> None:
-    seen: list[tuple[belljar.Chunk, float]] = []
+def test_output_comes_as_it_is_printed(box: carboy.Sandbox) -> None:
+    seen: list[tuple[carboy.Chunk, float]] = []
     code = "import time, sys\nprint('a', flush=True)\ntime.sleep(0.3)\nprint('b', file=sys.stderr)"
     out = box.run(code, on_output=lambda chunk: seen.append((chunk, time.monotonic())))
     assert [chunk for chunk, _ in seen] == [
-        belljar.Chunk("stdout", "a\n"),
-        belljar.Chunk("stderr", "b\n"),
+        carboy.Chunk("stdout", "a\n"),
+        carboy.Chunk("stderr", "b\n"),
     ]
     assert seen[1][1] - seen[0][1] > 0.2 and (out.stdout, out.stderr) == ("a\n", "b\n")
 
 
-def test_what_a_callback_raises_reaches_the_caller_and_ends_the_run(box: belljar.Sandbox) -> None:
-    def stop(chunk: belljar.Chunk) -> None:
+def test_what_a_callback_raises_reaches_the_caller_and_ends_the_run(box: carboy.Sandbox) -> None:
+    def stop(chunk: carboy.Chunk) -> None:
         raise KeyError(chunk.text)
 
     began = time.monotonic()
@@ -123,24 +123,24 @@ def test_what_a_callback_raises_reaches_the_caller_and_ends_the_run(box: belljar
     assert box.run("2").result == 2 and time.monotonic() - began < 5
 
 
-def test_a_stream_gives_chunks_and_then_the_outcome(box: belljar.Sandbox) -> None:
+def test_a_stream_gives_chunks_and_then_the_outcome(box: carboy.Sandbox) -> None:
     with box.stream("print(q)\nresult = q", {"q": 4}) as stream:
-        with pytest.raises(belljar.RequestError, match="no outcome yet"):
+        with pytest.raises(carboy.RequestError, match="no outcome yet"):
             _ = stream.outcome
         assert "".join(chunk.text for chunk in stream) == "4\n"
         assert stream.outcome.result == 4
         assert list(stream) == []
 
 
-def test_a_stream_can_raise_at_its_end(box: belljar.Sandbox) -> None:
+def test_a_stream_can_raise_at_its_end(box: carboy.Sandbox) -> None:
     stream = box.stream("print(1)\n1/0", on_error="raise")
     assert next(stream).text == "1\n"
-    with pytest.raises(belljar.GuestExceptionError):
+    with pytest.raises(carboy.GuestExceptionError):
         next(stream)
     assert not stream.outcome.ok
 
 
-def test_a_stream_that_is_left_early_cancels_its_run(box: belljar.Sandbox) -> None:
+def test_a_stream_that_is_left_early_cancels_its_run(box: carboy.Sandbox) -> None:
     code = "import time\nprint(1, flush=True)\ntime.sleep(20)"
     began = time.monotonic()
     with box.stream(code) as stream:
@@ -177,17 +177,17 @@ class Odd:
     ],
 )
 def test_inputs_that_are_not_json_are_the_callers_mistake(
-    box: belljar.Sandbox, inputs: Any, words: str
+    box: carboy.Sandbox, inputs: Any, words: str
 ) -> None:
-    with pytest.raises(belljar.RequestError) as raised:
+    with pytest.raises(carboy.RequestError) as raised:
         box.run("1", inputs)
     assert words in str(raised.value) and isinstance(raised.value, ValueError)
 
 
-def test_inputs_that_hold_themselves_or_nest_too_deep_are_refused(box: belljar.Sandbox) -> None:
+def test_inputs_that_hold_themselves_or_nest_too_deep_are_refused(box: carboy.Sandbox) -> None:
     loop: list[Any] = []
     loop.append(loop)
-    with pytest.raises(belljar.RequestError, match="deeper than 100"):
+    with pytest.raises(carboy.RequestError, match="deeper than 100"):
         box.run("1", {"x": loop})
     deep: Any = 1
     for _ in range(100):
@@ -204,30 +204,30 @@ def test_inputs_that_hold_themselves_or_nest_too_deep_are_refused(box: belljar.S
         {"policy": 3},
         {"policy": {"limits": {"wall_ms": Odd()}}},
         {"policy": {"limits": {"wall": 1}}},
-        {"policy": belljar.Policy(walls="paper")},
-        {"policy": belljar.Policy(limits=belljar.Limits(wall_ms=0))},
+        {"policy": carboy.Policy(walls="paper")},
+        {"policy": carboy.Policy(limits=carboy.Limits(wall_ms=0))},
         {"timeout": 0},
         {"timeout": float("nan")},
         {"timeout": "1"},
         {"on_error": "ignore"},
     ],
 )
-def test_a_wrong_request_is_a_request_error(box: belljar.Sandbox, wrong: dict[str, Any]) -> None:
-    with pytest.raises(belljar.RequestError):
+def test_a_wrong_request_is_a_request_error(box: carboy.Sandbox, wrong: dict[str, Any]) -> None:
+    with pytest.raises(carboy.RequestError):
         box.run(**{"code": "1", **wrong})
     assert box.run("1").ok
 
 
 def test_wrong_settings_are_request_errors() -> None:
     for wrong in [{"preload": "pandas"}, {"policy": "lots"}, {"on_error": 1}, {"tools": print}]:
-        with pytest.raises(belljar.RequestError):
-            belljar.Sandbox(**wrong)  # type: ignore[arg-type]
-    with pytest.raises(belljar.RequestError, match="no limit wall"):
-        belljar.Policy.preset("low", wall=1)
+        with pytest.raises(carboy.RequestError):
+            carboy.Sandbox(**wrong)  # type: ignore[arg-type]
+    with pytest.raises(carboy.RequestError, match="no limit wall"):
+        carboy.Policy.preset("low", wall=1)
 
 
 def test_modules_can_be_preloaded() -> None:
-    with belljar.Sandbox(preload=["fractions", "json"]) as box:
+    with carboy.Sandbox(preload=["fractions", "json"]) as box:
         out = box.run(
             "import sys\nresult = [name in sys.modules for name in ('fractions', 'json')]"
         )
@@ -235,18 +235,18 @@ def test_modules_can_be_preloaded() -> None:
 
 
 def test_a_closed_box_says_so() -> None:
-    box = belljar.Sandbox()
+    box = carboy.Sandbox()
     box.close()
     box.close()
-    with pytest.raises(belljar.RequestError, match="closed"):
+    with pytest.raises(carboy.RequestError, match="closed"):
         box.run("1")
 
 
-def test_large_inputs_and_results_pass(box: belljar.Sandbox) -> None:
+def test_large_inputs_and_results_pass(box: carboy.Sandbox) -> None:
     text = "é" * 3_000_000
-    policy = belljar.Policy(limits=belljar.Limits(result_bytes="64MiB"))
+    policy = carboy.Policy(limits=carboy.Limits(result_bytes="64MiB"))
     assert box.run("result = x + x", {"x": text}, policy=policy).result == text * 2
 
 
-def test_large_code_passes(box: belljar.Sandbox) -> None:
+def test_large_code_passes(box: carboy.Sandbox) -> None:
     assert box.run("#" * 1_000_000 + "\n1").result == 1

@@ -11,7 +11,7 @@ from typing import Any, Literal, Optional
 import pytest
 from snapshots import matches
 
-import belljar
+import carboy
 
 CODES: dict[str, tuple[str, Any]] = {
     "ok": ("print('hi')\nresult = {'total': 45, 'rows': [[1, 2], [3, 4]]}", None),
@@ -37,7 +37,7 @@ CODES: dict[str, tuple[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", CODES)
-def test_outcomes_read_well(box: belljar.Sandbox, name: str) -> None:
+def test_outcomes_read_well(box: carboy.Sandbox, name: str) -> None:
     code, policy = CODES[name]
     out = box.run(code, policy=policy)
     html = out._repr_html_()
@@ -45,7 +45,7 @@ def test_outcomes_read_well(box: belljar.Sandbox, name: str) -> None:
         # Where in the standard library it was raised differs between versions.
         body = out.to_dict()
         body["error"].pop("traceback", None)
-        out = belljar.Outcome.from_dict(body)
+        out = carboy.Outcome.from_dict(body)
     text = f"{out!r}\n\n---\n\n{out.explain()}\n"
     matches(f"outcome_{name}", text)
     assert str(out) == repr(out)
@@ -59,8 +59,8 @@ def test_outcomes_read_well(box: belljar.Sandbox, name: str) -> None:
 def test_notebooks_show_a_table(golden: Path) -> None:
     body = json.loads((golden / "pipe/outcome.json").read_text())["outcome"]["outcome"]
     body["error"]["traceback"] = "<b>&\n"
-    matches("outcome_html", belljar.Outcome.from_dict(body)._repr_html_() + "\n")
-    matches("outcome_golden", belljar.Outcome.from_dict(body).explain() + "\n")
+    matches("outcome_html", carboy.Outcome.from_dict(body)._repr_html_() + "\n")
+    matches("outcome_golden", carboy.Outcome.from_dict(body).explain() + "\n")
 
 
 def search(query: str, most: int = 10) -> list[str]:
@@ -83,25 +83,25 @@ def now() -> float:
 
 
 def test_prompts_say_what_code_may_do() -> None:
-    matches("prompt_default", belljar.Sandbox().prompt())
-    policy = belljar.Policy(
-        limits=belljar.Limits(wall_ms=2500, memory_bytes="1 GiB", processes=2, output_bytes="50kB"),
-        language=belljar.Language("agent", ["mypackage", "os.path"]),
+    matches("prompt_default", carboy.Sandbox().prompt())
+    policy = carboy.Policy(
+        limits=carboy.Limits(wall_ms=2500, memory_bytes="1 GiB", processes=2, output_bytes="50kB"),
+        language=carboy.Language("agent", ["mypackage", "os.path"]),
     )
     options: dict[str, Any] = {"preload": ["pandas", "numpy"], "tools": [search, fetch, now]}
-    box = belljar.Sandbox(policy=policy, **options)
+    box = carboy.Sandbox(policy=policy, **options)
     matches("prompt_all", box.prompt())
-    assert box.prompt() == belljar.AsyncSandbox(policy=policy, **options).prompt()
-    matches("prompt_hook", belljar.Sandbox(policy={"language": {"profile": "hook"}}).prompt())
-    assert "512 MiB" in belljar.Sandbox(policy="medium").prompt()
+    assert box.prompt() == carboy.AsyncSandbox(policy=policy, **options).prompt()
+    matches("prompt_hook", carboy.Sandbox(policy={"language": {"profile": "hook"}}).prompt())
+    assert "512 MiB" in carboy.Sandbox(policy="medium").prompt()
 
 
-def test_a_prompt_names_the_version_once_the_engine_said_it(box: belljar.Sandbox) -> None:
+def test_a_prompt_names_the_version_once_the_engine_said_it(box: carboy.Sandbox) -> None:
     assert "CPython 3." in box.prompt()
-    assert "CPython." in belljar.Sandbox(python="/elsewhere/python").prompt()
+    assert "CPython." in carboy.Sandbox(python="/elsewhere/python").prompt()
 
 
-def test_large_results_are_shown_in_a_moment(box: belljar.Sandbox) -> None:
+def test_large_results_are_shown_in_a_moment(box: carboy.Sandbox) -> None:
     policy = {"limits": {"result_bytes": 20 << 20, "memory_bytes": 1 << 30}}
     for code in ("'\\x7f' * (9 << 20)", "[[[[{}] * 40] * 40] * 40] * 12", "[[[]] * 2_900_000]"):
         out = box.run(code, policy=policy)

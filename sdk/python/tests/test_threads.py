@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-import belljar
-from belljar import _sync_pipe
+import carboy
+from carboy import _sync_pipe
 
 
 @pytest.fixture(autouse=True)
@@ -37,13 +37,13 @@ def in_threads(count: int, work: Callable[[int], object]) -> list[object]:
     return [found[number] for number in range(count)]
 
 
-def test_three_hundred_threads_get_each_their_own_answer(box: belljar.Sandbox) -> None:
+def test_three_hundred_threads_get_each_their_own_answer(box: carboy.Sandbox) -> None:
     before = threading.active_count()
     assert in_threads(300, lambda n: box.run(f"result = {n}").result) == list(range(300))
     assert threading.active_count() == before
 
 
-def test_three_hundred_runs_are_under_way_together(box: belljar.Sandbox) -> None:
+def test_three_hundred_runs_are_under_way_together(box: carboy.Sandbox) -> None:
     # More than the engine takes at once, and each with output that has to be read meanwhile.
     code = "import time\nprint('x' * 50_000, flush=True)\ntime.sleep(0.02)\nresult = {}"
 
@@ -55,17 +55,17 @@ def test_three_hundred_runs_are_under_way_together(box: belljar.Sandbox) -> None
     assert in_threads(300, work) == [True] * 300
 
 
-def test_large_requests_of_many_threads_pass(box: belljar.Sandbox) -> None:
+def test_large_requests_of_many_threads_pass(box: carboy.Sandbox) -> None:
     text = "x" * 300_000
     code = "result = [len(x), {}]"
     found = in_threads(40, lambda n: box.run(code.format(n), {"x": text}).result)
     assert found == [[len(text), number] for number in range(40)]
 
 
-def test_a_callback_that_takes_long_holds_nobody_up(box: belljar.Sandbox) -> None:
+def test_a_callback_that_takes_long_holds_nobody_up(box: carboy.Sandbox) -> None:
     inside, free = threading.Event(), threading.Event()
 
-    def slow(chunk: belljar.Chunk) -> None:
+    def slow(chunk: carboy.Chunk) -> None:
         inside.set()
         assert free.wait(20)
 
@@ -81,13 +81,13 @@ def test_a_callback_that_takes_long_holds_nobody_up(box: belljar.Sandbox) -> Non
         thread.join()
 
 
-def test_a_callback_may_run_code_itself(box: belljar.Sandbox) -> None:
+def test_a_callback_may_run_code_itself(box: carboy.Sandbox) -> None:
     found = []
     box.run("print(5)", on_output=lambda chunk: found.append(box.run(chunk.text).result))
     assert found == [5]
 
 
-def test_streams_can_be_read_in_turns(box: belljar.Sandbox) -> None:
+def test_streams_can_be_read_in_turns(box: carboy.Sandbox) -> None:
     code = "for n in range(5):\n    print(n, flush=True)\nresult = {}"
     streams = [box.stream(code.format(number)) for number in range(5)]
     for stream in reversed(streams):
@@ -96,11 +96,11 @@ def test_streams_can_be_read_in_turns(box: belljar.Sandbox) -> None:
 
 
 def test_closing_from_another_thread_ends_all_runs() -> None:
-    box = belljar.Sandbox().start()
+    box = carboy.Sandbox().start()
     closing = threading.Timer(0.3, box.close)
     closing.start()
     began = time.monotonic()
     ends = in_threads(6, lambda n: box.run("import time; time.sleep(20)"))
     closing.join()
-    assert {type(end) for end in ends} == {belljar.EngineGoneError}
+    assert {type(end) for end in ends} == {carboy.EngineGoneError}
     assert "closed" in str(ends[0]) and time.monotonic() - began < 10

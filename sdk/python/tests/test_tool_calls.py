@@ -13,7 +13,7 @@ from programs import script
 from test_async import with_box
 from test_threads import in_threads
 
-import belljar
+import carboy
 
 WHO: contextvars.ContextVar[str] = contextvars.ContextVar("WHO", default="nobody")
 
@@ -28,7 +28,7 @@ async def fetch(number: int) -> dict[str, Any]:
     return {"number": number, "who": WHO.get()}
 
 
-def test_code_calls_tools_by_name_and_from_the_module(box: belljar.Sandbox) -> None:
+def test_code_calls_tools_by_name_and_from_the_module(box: carboy.Sandbox) -> None:
     code = "from tools import search as find\nresult = [search('a'), find('b', most=1)]"
     out = box.run(code, tools=[search])
     assert out.result == [["a", "a"], ["b"]]
@@ -40,18 +40,18 @@ def test_code_calls_tools_by_name_and_from_the_module(box: belljar.Sandbox) -> N
 
 
 def test_tools_of_the_box_and_of_the_run_add_up() -> None:
-    with belljar.Sandbox(tools=[search]) as box:
+    with carboy.Sandbox(tools=[search]) as box:
         out = box.run(
-            "result = [search('a', 1), twice(4)]", tools=[belljar.Tool(lambda n: n * 2, "twice")]
+            "result = [search('a', 1), twice(4)]", tools=[carboy.Tool(lambda n: n * 2, "twice")]
         )
         assert out.result == [["a"], 8]
         error = box.run("twice(1)").error
         assert error is not None and error.type == "NameError"
 
 
-def test_wrong_arguments_and_failures_reach_the_code(box: belljar.Sandbox) -> None:
+def test_wrong_arguments_and_failures_reach_the_code(box: carboy.Sandbox) -> None:
     def fail(how: str) -> None:
-        raise belljar.ToolError("not today") if how == "told" else OSError("a secret")
+        raise carboy.ToolError("not today") if how == "told" else OSError("a secret")
 
     code = """
 import tools
@@ -72,7 +72,7 @@ for call in (lambda: search(1), lambda: search(), lambda: fail("told"), lambda: 
     assert {call.status for call in out.tool_calls} == {"error"}
 
 
-def test_a_tool_runs_on_the_thread_and_in_the_context_of_its_caller(box: belljar.Sandbox) -> None:
+def test_a_tool_runs_on_the_thread_and_in_the_context_of_its_caller(box: carboy.Sandbox) -> None:
     def where() -> list[Any]:
         return [threading.get_ident(), WHO.get()]
 
@@ -85,7 +85,7 @@ def test_a_tool_runs_on_the_thread_and_in_the_context_of_its_caller(box: belljar
 
 
 def test_coroutines_of_a_box_without_a_loop_run_at_once_and_in_context(
-    box: belljar.Sandbox,
+    box: carboy.Sandbox,
 ) -> None:
     before = threading.active_count()
     WHO.set("me")
@@ -100,14 +100,14 @@ result = await asyncio.gather(*[fetch(n) for n in range(20)])
     assert threading.active_count() <= before + 1
 
 
-def test_a_tool_may_run_code_itself(box: belljar.Sandbox) -> None:
+def test_a_tool_may_run_code_itself(box: carboy.Sandbox) -> None:
     def run(code: str) -> Any:
         return box.run(code).result
 
     assert box.run("result = run('6 * 7')", tools=[run]).result == 42
 
 
-def test_a_tool_that_takes_long_holds_no_other_thread_up(box: belljar.Sandbox) -> None:
+def test_a_tool_that_takes_long_holds_no_other_thread_up(box: carboy.Sandbox) -> None:
     free = threading.Event()
 
     def wait() -> bool:
@@ -122,27 +122,27 @@ def test_a_tool_that_takes_long_holds_no_other_thread_up(box: belljar.Sandbox) -
         thread.join()
 
 
-def test_a_budget_keeps_a_calls_time_from_the_run(box: belljar.Sandbox) -> None:
+def test_a_budget_keeps_a_calls_time_from_the_run(box: carboy.Sandbox) -> None:
     def slow() -> int:
         time.sleep(0.4)
         return 1
 
     error = box.run("result = slow()", tools=[slow], timeout=0.2).error
-    assert error is not None and error.limit == belljar.LimitHit("wall_ms", 200)
-    assert box.run("result = slow()", tools=[belljar.Tool(slow, budget=2)], timeout=0.2).result == 1
+    assert error is not None and error.limit == carboy.LimitHit("wall_ms", 200)
+    assert box.run("result = slow()", tools=[carboy.Tool(slow, budget=2)], timeout=0.2).result == 1
 
 
-def test_a_limit_on_calls_holds(box: belljar.Sandbox) -> None:
-    policy = belljar.Policy(limits=belljar.Limits(tool_calls=3))
+def test_a_limit_on_calls_holds(box: carboy.Sandbox) -> None:
+    policy = carboy.Policy(limits=carboy.Limits(tool_calls=3))
     out = box.run("while True: search('a')", tools=[search], policy=policy)
-    assert out.error is not None and out.error.limit == belljar.LimitHit("tool_calls", 3)
+    assert out.error is not None and out.error.limit == carboy.LimitHit("tool_calls", 3)
     assert len(out.tool_calls) == 3
 
 
 @pytest.mark.parametrize("ending", [KeyboardInterrupt, SystemExit])
 @pytest.mark.parametrize("is_async", [False, True])
 def test_a_tool_that_ends_the_program_ends_the_run(
-    box: belljar.Sandbox, ending: type[BaseException], is_async: bool
+    box: carboy.Sandbox, ending: type[BaseException], is_async: bool
 ) -> None:
     def leave() -> None:
         raise ending
@@ -150,14 +150,14 @@ def test_a_tool_that_ends_the_program_ends_the_run(
     async def leave_async() -> None:
         raise ending
 
-    tool = belljar.Tool(leave_async if is_async else leave, name="leave")
+    tool = carboy.Tool(leave_async if is_async else leave, name="leave")
     began = time.monotonic()
     with pytest.raises(ending):
         box.run("await leave()" if is_async else "leave()", tools=[tool])
     assert box.run("3").result == 3 and time.monotonic() - began < 10
 
 
-def test_tools_are_served_while_a_stream_is_read(box: belljar.Sandbox) -> None:
+def test_tools_are_served_while_a_stream_is_read(box: carboy.Sandbox) -> None:
     code = "print(search('a'), flush=True)\nprint(await fetch(1))\nresult = 1"
     with box.stream(code, tools=[search, fetch]) as stream:
         text = "".join(chunk.text for chunk in stream)
@@ -171,7 +171,7 @@ def test_tools_of_a_loop() -> None:
         threads.add(threading.get_ident())
         return number + 1
 
-    async def test(box: belljar.AsyncSandbox) -> None:
+    async def test(box: carboy.AsyncSandbox) -> None:
         WHO.set("task")
         code = (
             "import asyncio\n"
@@ -189,7 +189,7 @@ def test_plain_tools_of_a_loop_see_the_context_of_the_run() -> None:
     def who() -> str:
         return WHO.get()
 
-    async def test(box: belljar.AsyncSandbox) -> None:
+    async def test(box: carboy.AsyncSandbox) -> None:
         async def one(name: str) -> Any:
             WHO.set(name)
             return (await box.run("result = who()")).result
@@ -211,7 +211,7 @@ def test_tasks_of_tools_end_with_their_run(how: str) -> None:
             ended.append("cancelled")
             raise
 
-    async def test(box: belljar.AsyncSandbox) -> None:
+    async def test(box: carboy.AsyncSandbox) -> None:
         task = asyncio.create_task(
             box.run("await forever()", timeout=0.3 if how == "end" else None)
         )
@@ -228,7 +228,7 @@ def test_tasks_of_tools_end_with_their_run(how: str) -> None:
     if how == "end":
         ended.clear()
         # This jar has to import asyncio first.
-        belljar.run("await forever()", tools=[forever], timeout=3)
+        carboy.run("await forever()", tools=[forever], timeout=3)
         until = time.monotonic() + 5
         while len(ended) < 2 and time.monotonic() < until:
             time.sleep(0.01)
@@ -237,11 +237,11 @@ def test_tasks_of_tools_end_with_their_run(how: str) -> None:
 
 def test_ctrl_c_in_a_tool_reaches_the_caller() -> None:
     code = """
-        import belljar, os, signal, time
+        import carboy, os, signal, time
         def tool():
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(20)
-        box = belljar.Sandbox()
+        box = carboy.Sandbox()
         try:
             box.run("tool()", tools=[tool])
         except KeyboardInterrupt:
@@ -255,7 +255,7 @@ def test_two_thousand_runs_with_sixteen_calls_each() -> None:
     # In a program of its own, so that threads and processes can be counted.
     code = """
         import asyncio, os, sys, threading, time
-        import belljar
+        import carboy
         started = []
         def audit(event, arguments):
             if event in ("os.fork", "os.forkpty", "os.posix_spawn", "subprocess.Popen"):
@@ -273,7 +273,7 @@ def test_two_thousand_runs_with_sixteen_calls_each() -> None:
             "result = sum(await asyncio.gather(*[add(n, 1) for n in range(15)])) + plain(x)"
         )
         async def main():
-            async with belljar.AsyncSandbox(tools=[add, plain]) as box:
+            async with carboy.AsyncSandbox(tools=[add, plain]) as box:
                 runs = [box.run(CODE, {"x": number}) for number in range(2000)]
                 outs = await asyncio.gather(*runs)
                 assert [out.result for out in outs] == [120 + n for n in range(2000)], outs
@@ -300,7 +300,7 @@ for n in range(8):
     threading.Thread(target=slow, args=(n,), daemon=True).start()
 while True: pass
 """
-    with belljar.Sandbox(tools=[slow]) as box:
+    with carboy.Sandbox(tools=[slow]) as box:
         began = time.monotonic()
         out = box.run(code, timeout=0.5)
         assert out.error is not None and out.error.kind == "limit"

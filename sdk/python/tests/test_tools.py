@@ -14,9 +14,9 @@ from typing import Annotated, Any, Dict, List, Literal, NewType, Optional, Tuple
 
 import pytest
 
-import belljar
-from belljar._answers import failure_answer, value_answer
-from belljar._arguments import Mismatch, Parameters
+import carboy
+from carboy._answers import failure_answer, value_answer
+from carboy._arguments import Mismatch, Parameters
 
 
 class Colour(enum.Enum):
@@ -115,7 +115,7 @@ def test_arguments_are_checked_against_annotations(
         return x
 
     tool.__annotations__["x"] = annotation
-    parameters = belljar.Tool(tool).parameters
+    parameters = carboy.Tool(tool).parameters
     if isinstance(expected, str) and "must" in expected:
         with pytest.raises(Mismatch) as raised:
             parameters.bind([value], {})
@@ -126,7 +126,7 @@ def test_arguments_are_checked_against_annotations(
 
 
 def parameters_of(function: Callable[..., Any]) -> Parameters:
-    return belljar.Tool(function, name="tool").parameters
+    return carboy.Tool(function, name="tool").parameters
 
 
 def test_arguments_are_bound_as_python_does() -> None:
@@ -158,7 +158,7 @@ def test_what_the_caller_has_bound_is_not_the_codes_to_change() -> None:
         functools.partial(lambda query, **rest: rest, key="mine"),
     ]
     for bound in bounds:
-        tool = belljar.Tool(bound, name="search")
+        tool = carboy.Tool(bound, name="search")
         assert "key" not in tool.doc.split("\n")[0]
         with pytest.raises(Mismatch, match="unexpected keyword argument 'key'"):
             tool.parameters.bind(["q"], {"key": "theirs"})
@@ -205,14 +205,14 @@ class Shop:
             Shop().find,
             "async find(ids: Sequence[int], *, colour: Literal['red'] | None = None) -> Row",
         ),
-        (belljar.Tool(Shop(), name="shop"), "shop(x, y=..., *rest, z='z')\n\nCalled."),
-        (belljar.Tool(lambda: 1, name="one"), "one()"),
-        (belljar.Tool(len, name="length"), None),
-        (belljar.Tool(max, name="most"), None),
+        (carboy.Tool(Shop(), name="shop"), "shop(x, y=..., *rest, z='z')\n\nCalled."),
+        (carboy.Tool(lambda: 1, name="one"), "one()"),
+        (carboy.Tool(len, name="length"), None),
+        (carboy.Tool(max, name="most"), None),
     ],
 )
 def test_a_tool_is_described_by_its_signature_and_docstring(tool: Any, doc: str | None) -> None:
-    made = tool if isinstance(tool, belljar.Tool) else belljar.Tool(tool)
+    made = tool if isinstance(tool, carboy.Tool) else carboy.Tool(tool)
     assert made.doc.startswith(f"{made.name}(") or made.is_async
     if doc is not None:
         assert made.doc == doc
@@ -223,23 +223,23 @@ def test_a_tool_is_described_by_its_signature_and_docstring(tool: Any, doc: str 
     "name", ["", "a b", "class", "_private", "context", "result", "tools", "1a", "<lambda>", None]
 )
 def test_a_tool_needs_a_name_that_code_can_use(name: str | None) -> None:
-    with pytest.raises(belljar.RequestError, match="cannot have the name"):
-        belljar.Tool(lambda: None, name=name)
+    with pytest.raises(carboy.RequestError, match="cannot have the name"):
+        carboy.Tool(lambda: None, name=name)
 
 
 def test_wrong_tools_are_request_errors() -> None:
     for wrong in [[1], ["search"], [search, search], search]:
-        with pytest.raises(belljar.RequestError):
-            belljar.Sandbox(tools=wrong)  # type: ignore[arg-type]
+        with pytest.raises(carboy.RequestError):
+            carboy.Sandbox(tools=wrong)  # type: ignore[arg-type]
     for budget in [-1, float("nan"), 1e9, "1", True]:
-        with pytest.raises(belljar.RequestError, match="budget"):
-            belljar.Tool(search, budget=budget)  # type: ignore[arg-type]
-    box = belljar.Sandbox(tools=[search])
-    with pytest.raises(belljar.RequestError, match="two tools"):
+        with pytest.raises(carboy.RequestError, match="budget"):
+            carboy.Tool(search, budget=budget)  # type: ignore[arg-type]
+    box = carboy.Sandbox(tools=[search])
+    with pytest.raises(carboy.RequestError, match="two tools"):
         box.run("1", tools=[search])
-    with pytest.raises(belljar.RequestError, match="an input and of a tool"):
+    with pytest.raises(carboy.RequestError, match="an input and of a tool"):
         box.run("1", {"search": 1})
-    assert belljar.Tool(search, budget=1.5).to_dict()["budget_ms"] == 1500
+    assert carboy.Tool(search, budget=1.5).to_dict()["budget_ms"] == 1500
 
 
 class Model:
@@ -283,10 +283,10 @@ def test_only_a_tool_error_says_more_than_its_name(caplog: pytest.LogCaptureFixt
     def fault(error: BaseException) -> Any:
         return json.loads(failure_answer(1, 2, "search", error))["answer"]["error"]
 
-    assert fault(belljar.ToolError("try tomorrow")) == {"kind": "tool", "message": "try tomorrow"}
-    assert fault(belljar.ToolError("\ud800" * 9000))["message"].startswith("??")
+    assert fault(carboy.ToolError("try tomorrow")) == {"kind": "tool", "message": "try tomorrow"}
+    assert fault(carboy.ToolError("\ud800" * 9000))["message"].startswith("??")
     assert not caplog.records
-    with caplog.at_level(logging.ERROR, "belljar"):
+    with caplog.at_level(logging.ERROR, "carboy"):
         found = fault(ConnectionError("password=hunter2"))
     assert found == {"kind": "tool", "message": "search failed (ConnectionError)"}
     assert "hunter2" in caplog.text
@@ -303,7 +303,7 @@ def test_a_schema_says_the_same_as_the_checks() -> None:
         **more: Any,
     ) -> None: ...
 
-    found = belljar.schema(order)
+    found = carboy.schema(order)
     assert json.loads(json.dumps(found)) == found
     properties = found["properties"]
     assert (found["required"], found["additionalProperties"]) == (["row", "ids"], True)
@@ -322,7 +322,7 @@ def test_a_schema_says_the_same_as_the_checks() -> None:
     assert properties["note"] == {"type": "string", "default": ""}
     inner = properties["point"]["anyOf"][0]["properties"]["inner"]
     assert inner == {"anyOf": [{}, {"type": "null"}]}
-    assert belljar.schema(search)["additionalProperties"] is False
+    assert carboy.schema(search)["additionalProperties"] is False
 
 
 class And(TypedDict):
@@ -352,7 +352,7 @@ def test_a_value_cannot_be_made_to_be_checked_for_ever() -> None:
             where = {"args": [where], "op": "or"}
         return where
 
-    bind = belljar.Tool(find).parameters.bind
+    bind = carboy.Tool(find).parameters.bind
     began = time.monotonic()
     bind([deep(40)], {})
 
@@ -363,7 +363,7 @@ def test_a_value_cannot_be_made_to_be_checked_for_ever() -> None:
     for _ in range(60):
         where = {"inside": where}
     with pytest.raises(Mismatch, match="takes too long to check|must"):
-        belljar.Tool(either).parameters.bind([where], {})
+        carboy.Tool(either).parameters.bind([where], {})
     assert time.monotonic() - began < 2
 
 
@@ -380,19 +380,19 @@ class Right(TypedDict, total=False):
 def test_what_cannot_be_checked_is_no_tool() -> None:
     def pay(account: str, amount: Nowhere) -> None: ...  # type: ignore[name-defined]  # noqa: F821
 
-    with pytest.raises(belljar.RequestError, match="pay: the annotation of amount"):
-        belljar.Tool(pay)
+    with pytest.raises(carboy.RequestError, match="pay: the annotation of amount"):
+        carboy.Tool(pay)
 
     def paid(account: str) -> Nowhere: ...  # type: ignore[name-defined]  # noqa: F821
 
     with pytest.raises(Mismatch, match="`account` must be str, not int"):
-        belljar.Tool(paid).parameters.bind([1], {})
+        carboy.Tool(paid).parameters.bind([1], {})
 
 
 def test_unions_and_sets_let_only_json_pass_that_is_meant() -> None:
     def take(path: Union[str, Path], names: set[str]) -> None: ...
 
-    bind = belljar.Tool(take).parameters.bind
+    bind = carboy.Tool(take).parameters.bind
     assert bind(["a", ["b", "b"]], {}).arguments == {"path": "a", "names": {"b"}}
     for args in ([["a"], []], ["a", "b"], ["a", [1]], ["a", {"b": 1}]):
         with pytest.raises(Mismatch):

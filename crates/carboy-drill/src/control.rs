@@ -1,0 +1,79 @@
+//! The positive control: the same program on the bare host, where the attack must succeed.
+
+use std::io;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+use tokio::time::timeout;
+
+use crate::canary::{Canary, random};
+use crate::row::Row;
+
+/// Runs the programs of a row in one plain interpreter.
+const RUNNER: &str = r#"
+import ctypes, json, sys, threading, traceback
+# Names, IPC and keys of its own, where that is allowed: nothing it sets stays with the host.
+libc = ctypes.CDLL(None)
+libc.unshare(0x04000000 | 0x08000000)
+libc.syscall(250, 1, None)
+asked = json.loads(sys.stdin.readline())
+space = {"__name__": "__main__", "context": asked["context"]}
+def run(code):
+    try:
+        exec(compile(code, "job.py", "exec"), space)
+    except BaseException:
+        traceback.print_exc()
+if asked["together"]:
+    threads = [threading.Thread(target=run, args=(code,)) for code in asked["programs"]]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+else:
+    for code in asked["programs"]:
+        run(code)
+sys.stdout.write("\n" + json.dumps(space.get("result"), default=str))
+"#;
+const LONGEST: Duration = Duration::from_secs(20);
+
+/// What the attack did; nothing means that the row proves nothing.
+pub(crate) async fn bare(python: &Path, row: &Row) -> io::Result<Vec<String>> {
+    let mut canary = Canary::plant()?;
+    let folder = std::env::temp_dir().join(format!("carboy-drill-bare-{}", random()?));
+    std::fs::create_dir(&folder)?;
+    let asked = json!({
+        "context": canary.context()?, "programs": row.programs, "together": row.together,
+    });
+    let spoken = speak(python, &folder, &asked.to_string()).await;
+    std::fs::remove_dir_all(&folder)?;
+    let (out, err) = spoken?;
+    canary.damage(&[&out, &err], true)
+}
+
+async fn speak(python: &Path, folder: &Path, asked: &str) -> io::Result<(String, String)> {
+    let mut child = Command::new(python)
+        .args(["-I", "-B", "-c", RUNNER])
+        .current_dir(folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn()?;
+    let group = child.id().and_then(|pid| rustix::process::Pid::from_raw(pid as i32));
+    if let Some(mut input) = child.stdin.take() {
+        // One that ended at once has said why.
+        input.write_all(asked.as_bytes()).await.ok();
+        input.write_all(b"\n").await.ok();
+    }
+    let ended = timeout(LONGEST, child.wait_with_output()).await;
+    if let Some(group) = group {
+        // Whatever it left running goes with it.
+        rustix::process::kill_process_group(group, rustix::process::Signal::KILL).ok();
+    }
+    let output = ended.map_err(|_| io::Error::other("the control took too long"))??;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Ok((text(&output.stdout), text(&output.stderr)))
+}

@@ -1,0 +1,321 @@
+//! Attacks carboy on the machine at hand, and says of each attack what held.
+//!
+//! The corpus (`escapes/`) is hostile programs, one to a file, each with a header: what it tries,
+//! which layer must stop it, which one would if that did not. A [`Drill`] plants things that an
+//! attack is after (files, listeners, a process), runs the program in a jar, and judges from
+//! outside: what was touched, how the kernel says that the run ended, what is left behind. What a
+//! program prints is no evidence that a layer held; a secret that it prints is evidence that none
+//! did. A control shows that the same attack succeeds where nothing stops it.
+#![forbid(unsafe_code)]
+
+mod canary;
+mod clean;
+mod control;
+pub mod row;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use carboy_engine::{Config, Engine, EngineError, Installation, PoolConfig, RunError, ablated};
+use carboy_protocol::{Job, Kind, Outcome, Policy, Status, Walls};
+use serde::Serialize;
+use tokio::sync::OnceCell;
+
+pub use canary::Canary;
+pub use row::{Control, Row};
+
+use canary::random;
+use clean::Traces;
+
+const CORPUS: &[&str] = &include!(concat!(env!("OUT_DIR"), "/corpus.rs"));
+
+/// The rows whose first variants a service runs before it takes work: some of each class.
+const QUICK: [&str; 20] = [
+    "CON-01", "CON-02", "CON-08", "CON-16", "CON-18", "CON-22", "CON-27", "CON-29", "CON-31",
+    "INT-01", "INT-04", "INT-18", "INT-23", "INT-26", "AV-01", "AV-08", "AV-14", "XRN-01",
+    "PRO-02", "PRO-03",
+];
+
+/// Every row that this program carries.
+pub fn corpus() -> Result<Vec<Row>, String> {
+    CORPUS.iter().map(|text| Row::parse(text)).collect()
+}
+
+/// Whether a service runs this row before it takes work.
+pub fn is_quick(row: &Row) -> bool {
+    let first = row.id == row.catalogue() || row.id.ends_with("-a");
+    first && QUICK.contains(&row.catalogue())
+}
+
+/// What came of a row.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The row.
+    pub id: String,
+    /// What its program does.
+    pub title: String,
+    /// Its class.
+    pub class: String,
+    /// What must stop it.
+    pub first: String,
+    /// What would if that did not.
+    pub second: String,
+    /// Nothing went wrong.
+    pub held: bool,
+    /// How the run ended.
+    pub ended: String,
+    /// What the control showed.
+    pub control: String,
+    /// What went wrong, in words.
+    pub faults: Vec<String>,
+    /// How long the row took.
+    pub took_ms: f64,
+}
+
+/// A drill on one host, with one interpreter, in one kind of walls.
+pub struct Drill {
+    engine: Arc<Engine>,
+    python: PathBuf,
+    walls: Walls,
+    scratch: PathBuf,
+    controls: bool,
+    /// What there is when no attack is under way.
+    at_rest: OnceCell<Traces>,
+}
+
+impl Drill {
+    /// Prepares a drill. With `controls`, each row is also run where nothing stops it.
+    pub fn new(
+        installation: Installation,
+        python: PathBuf,
+        walls: Walls,
+        controls: bool,
+    ) -> Result<Drill, RunError> {
+        let os = failing("prepare");
+        let scratch = std::env::temp_dir().join(format!("carboy-drill-{}", random().map_err(os)?));
+        std::fs::create_dir(&scratch).map_err(os)?;
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&scratch, mode).map_err(os)?;
+        let config = Config {
+            scratch: scratch.clone(),
+            // No jar stands, so that whatever runs after a row is left behind by it.
+            pool: PoolConfig { ceiling: 0, ..PoolConfig::default() },
+            ..Config::new(installation, &python)
+        };
+        let engine = Arc::new(Engine::new(config)?);
+        Ok(Drill { engine, python, walls, scratch, controls, at_rest: OnceCell::new() })
+    }
+
+    /// Runs one row. An error means that the engine itself failed.
+    pub async fn run(&self, row: &Row) -> Result<Report, RunError> {
+        let started = Instant::now();
+        // The zygote is there before anything is counted.
+        let at_rest = self.at_rest.get_or_try_init(|| async {
+            self.alive().await?;
+            Ok::<_, RunError>(Traces::at_rest(&self.scratch).await)
+        });
+        let at_rest = at_rest.await?;
+        let mut faults = Vec::new();
+        let mut ended = String::new();
+        for _ in 0..row.repeat {
+            ended = self.attack(row, at_rest, &mut faults).await?;
+            if !faults.is_empty() {
+                break;
+            }
+        }
+        let control = match &row.control {
+            Control::None(reason) => format!("none: {reason}"),
+            _ if !self.controls => "not run".into(),
+            Control::Bare => self.bare(row, &mut faults).await,
+            Control::Raised(limits) => self.raised(row, limits, &mut faults).await?,
+        };
+        Ok(Report {
+            id: row.id.clone(),
+            title: row.title.clone(),
+            class: row.class().into(),
+            first: row.first.clone(),
+            second: row.second.clone(),
+            held: faults.is_empty(),
+            ended,
+            control,
+            faults,
+            took_ms: started.elapsed().as_secs_f64() * 1e3,
+        })
+    }
+
+    /// Ends the drill and everything of it.
+    pub async fn close(self) {
+        self.engine.shutdown().await;
+    }
+
+    /// An ordinary run works.
+    async fn alive(&self) -> Result<(), RunError> {
+        let policy = Policy { walls: self.walls, ..Policy::default() };
+        let outcome = self.engine.run(Job::new("result = 1").with_policy(policy)).await?;
+        if outcome.status == Status::Ok {
+            return Ok(());
+        }
+        let why = outcome.error.map_or(String::new(), |error| error.message);
+        let error = std::io::Error::other(format!("an ordinary run failed: {why}"));
+        Err(failing("go on")(error))
+    }
+
+    /// The programs of a row, each in a jar of its own.
+    async fn programs(
+        &self,
+        row: &Row,
+        limits: carboy_protocol::Limits,
+        context: &str,
+    ) -> Result<Vec<Outcome>, RunError> {
+        let job = |code: &String| {
+            let policy = Policy { walls: self.walls, limits: limits.clone(), ..Policy::default() };
+            let mut job = Job::new(code.clone()).with_policy(policy);
+            let context = serde_json::value::RawValue::from_string(context.to_owned());
+            job.inputs.extend(context.ok().map(|context| ("context".into(), context)));
+            let engine = self.engine.clone();
+            tokio::spawn(async move { engine.run(job).await })
+        };
+        let gone = failing("run");
+        let mut outcomes = Vec::new();
+        if row.together {
+            let tasks: Vec<_> = row.programs.iter().map(job).collect();
+            for task in tasks {
+                outcomes.push(task.await.map_err(std::io::Error::other).map_err(gone)??);
+            }
+        } else {
+            for code in &row.programs {
+                outcomes.push(job(code).await.map_err(std::io::Error::other).map_err(gone)??);
+            }
+        }
+        Ok(outcomes)
+    }
+
+    /// One attack, judged from outside. Returns how it ended.
+    async fn attack(
+        &self,
+        row: &Row,
+        at_rest: &Traces,
+        faults: &mut Vec<String>,
+    ) -> Result<String, RunError> {
+        let os = failing("judge");
+        let limits = row.limits_changed(&[]).map_err(std::io::Error::other).map_err(os)?;
+        let ended = {
+            let mut canary = Canary::plant().map_err(os)?;
+            let context = canary.context().map_err(os)?.to_string();
+            let outcomes = self.programs(row, limits, &context).await?;
+            let said: Vec<String> = outcomes.iter().map(everything_said).collect();
+            let said: Vec<&str> = said.iter().map(String::as_str).collect();
+            let all_there = ablated().is_empty();
+            faults.extend(canary.damage(&said, all_there).map_err(&os)?);
+            if !all_there {
+                // With a layer less a run may end in other ways. What counts is the damage.
+                return Ok(outcomes.last().map_or(String::new(), end));
+            }
+            let named = |call: &String| {
+                outcomes.iter().any(|outcome| outcome.denials.iter().any(|d| d.what == *call))
+            };
+            for call in row.denies.iter().filter(|call| !named(call)) {
+                faults.push(format!("the outcome names no refused {call}"));
+            }
+            let mut ends: Vec<String> = outcomes.iter().map(end).collect();
+            for ended in &ends {
+                if !row.expect.iter().any(|expected| expected == "any" || expected == ended) {
+                    faults.push(format!("it ended {ended}, and not {}", row.expect.join(" or ")));
+                }
+            }
+            ends.dedup();
+            ends.join(", ")
+        };
+        self.alive().await?;
+        faults.extend(at_rest.back(&self.scratch).await);
+        Ok(ended)
+    }
+
+    async fn bare(&self, row: &Row, faults: &mut Vec<String>) -> String {
+        match control::bare(&self.python, row).await {
+            Ok(damage) if damage.is_empty() => {
+                faults
+                    .push("the control failed: on the bare host it does not succeed either".into());
+                "failed".into()
+            }
+            Ok(damage) => format!("bare: {}", damage.join(", ")),
+            Err(error) => {
+                faults.push(format!("the control could not be run: {error}"));
+                "failed".into()
+            }
+        }
+    }
+
+    async fn raised(
+        &self,
+        row: &Row,
+        limits: &[(String, u64)],
+        faults: &mut Vec<String>,
+    ) -> Result<String, RunError> {
+        let os = failing("judge");
+        let limits = row.limits_changed(limits).map_err(std::io::Error::other).map_err(os)?;
+        let canary = Canary::plant().map_err(os)?;
+        let context = canary.context().map_err(os)?.to_string();
+        let outcomes = self.programs(row, limits, &context).await?;
+        let ended = outcomes.last().map_or(String::new(), end);
+        if ended != "ok" {
+            faults.push(format!("the control failed: with more allowed it ended {ended}"));
+        }
+        Ok(format!("with more allowed it ended {ended}"))
+    }
+}
+
+impl Drop for Drill {
+    fn drop(&mut self) {
+        // The helper removes what was in it, and nobody can be told any more.
+        std::fs::remove_dir_all(&self.scratch).ok();
+    }
+}
+
+/// The operating system failed us while we did this.
+fn failing(step: &'static str) -> impl Fn(std::io::Error) -> RunError + Copy {
+    move |error| RunError::Engine(EngineError::Os { step, error })
+}
+
+/// Everywhere that a program can put words.
+fn everything_said(outcome: &Outcome) -> String {
+    serde_json::to_string(outcome).unwrap_or_default()
+}
+
+/// How a run ended, as a row says it.
+fn end(outcome: &Outcome) -> String {
+    let Some(error) = &outcome.error else { return "ok".into() };
+    match (&error.kind, &error.limit) {
+        (Kind::Limit, Some(limit)) => {
+            let name = serde_json::to_value(limit.name).ok();
+            let name = name.as_ref().and_then(|value| value.as_str()).unwrap_or("unknown");
+            format!("limit {name}")
+        }
+        (kind, _) => {
+            let name = serde_json::to_value(kind).ok();
+            name.as_ref().and_then(|value| value.as_str()).unwrap_or("unknown").to_owned()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_can_be_read_and_has_a_name_of_its_own() {
+        let rows = corpus().unwrap();
+        let ids: std::collections::BTreeSet<&String> = rows.iter().map(|row| &row.id).collect();
+        assert_eq!(ids.len(), rows.len());
+    }
+
+    #[test]
+    fn the_quick_rows_exist() {
+        let rows = corpus().unwrap();
+        for id in QUICK {
+            let quick = |row: &&Row| row.catalogue() == id && is_quick(row);
+            assert_eq!(rows.iter().filter(quick).count(), 1, "{id}");
+        }
+    }
+}

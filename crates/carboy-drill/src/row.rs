@@ -1,0 +1,260 @@
+//! One row of the drill: a hostile program, and what must come of it.
+
+use carboy_protocol::{Limits, Walls};
+
+/// The layers that a row can name.
+pub const LAYERS: [&str; 22] = [
+    "private root",
+    "landlock",
+    "seccomp",
+    "mount namespace",
+    "pid namespace",
+    "network namespace",
+    "user namespace",
+    "ipc namespace",
+    "uts namespace",
+    "capabilities",
+    "no new privileges",
+    "rlimits",
+    "descriptors",
+    "memory file system",
+    "engine clock",
+    "engine count",
+    "engine measure",
+    "frames",
+    "fresh fork",
+    "kill by pidfd",
+    "parent death signal",
+    "none",
+];
+
+/// The classes of the catalogue, by the first letters of an id.
+const CLASSES: [(&str, &str); 6] = [
+    ("CON", "confidentiality"),
+    ("INT", "integrity"),
+    ("AV", "availability"),
+    ("XRN", "cross-run"),
+    ("PRO", "protocol"),
+    ("API", "api"),
+];
+
+/// What shows that the attack works where nothing stops it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// The same program on the bare host.
+    Bare,
+    /// The same program in a jar with higher limits ends well.
+    Raised(Vec<(String, u64)>),
+    /// There is none, for this reason.
+    None(String),
+}
+
+/// One row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Such as `CON-29-b`.
+    pub id: String,
+    /// What the program does.
+    pub title: String,
+    /// The walls in which it must hold.
+    pub walls: Vec<Walls>,
+    /// What must stop it.
+    pub first: String,
+    /// What would stop it if that did not.
+    pub second: String,
+    /// How the run may end: `ok`, a kind, or `limit NAME`; `any` allows all.
+    pub expect: Vec<String>,
+    /// Calls that the outcome must name as refused.
+    pub denies: Vec<String>,
+    /// Limits that differ from the default.
+    pub limits: Vec<(String, u64)>,
+    /// The positive control.
+    pub control: Control,
+    /// How often it is run.
+    pub repeat: usize,
+    /// Whether its programs run at the same time.
+    pub together: bool,
+    /// The programs, each for a jar of its own.
+    pub programs: Vec<String>,
+}
+
+impl Row {
+    /// Reads a row from its file.
+    pub fn parse(text: &str) -> Result<Row, String> {
+        let mut row = Row {
+            id: String::new(),
+            title: String::new(),
+            walls: vec![],
+            first: String::new(),
+            second: String::new(),
+            expect: vec![],
+            denies: vec![],
+            limits: vec![],
+            control: Control::None(String::new()),
+            repeat: 1,
+            together: false,
+            programs: vec![],
+        };
+        for line in text.lines().map_while(|line| line.strip_prefix("# ")) {
+            let (key, value) =
+                line.split_once(':').ok_or_else(|| format!("`{line}` is not `key: value`"))?;
+            row.set(key.trim(), value.trim()).map_err(|why| format!("{key}: {why}"))?;
+        }
+        row.programs = programs(text);
+        row.check()?;
+        Ok(row)
+    }
+
+    fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
+        let words = || value.split_whitespace().map(str::to_owned).collect();
+        match key {
+            "id" => self.id = value.into(),
+            "title" => self.title = value.into(),
+            "walls" => {
+                self.walls = value.split_whitespace().map(walls).collect::<Result<_, _>>()?;
+            }
+            "first" => self.first = value.into(),
+            "second" => self.second = value.into(),
+            "expect" => self.expect = value.split('|').map(|end| end.trim().to_owned()).collect(),
+            "denies" => self.denies = words(),
+            "limits" => self.limits = limits(value)?,
+            "control" => self.control = control(value)?,
+            "repeat" => self.repeat = value.parse().map_err(|_| "not a number".to_owned())?,
+            "mode" if value == "together" => self.together = true,
+            _ => return Err("unknown, or with an unknown value".into()),
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let missing = [
+            ("id", self.id.is_empty()),
+            ("title", self.title.is_empty()),
+            ("walls", self.walls.is_empty()),
+            ("expect", self.expect.is_empty()),
+            ("control", self.control == Control::None(String::new())),
+        ];
+        if let Some((key, _)) = missing.iter().find(|(_, missing)| *missing) {
+            return Err(format!("{key} is missing"));
+        }
+        for layer in [&self.first, &self.second] {
+            if !LAYERS.contains(&layer.as_str()) {
+                return Err(format!("`{layer}` is no layer"));
+            }
+        }
+        self.limits_changed(&self.limits).map(drop)?;
+        if let Control::Raised(limits) = &self.control {
+            self.limits_changed(limits)?;
+        }
+        if self.class() == "unknown" {
+            return Err(format!("{} is of no class", self.id));
+        }
+        Ok(())
+    }
+
+    /// The class, from the id.
+    pub fn class(&self) -> &'static str {
+        let found = CLASSES.iter().find(|(letters, _)| {
+            self.id.strip_prefix(letters).is_some_and(|rest| rest.starts_with('-'))
+        });
+        found.map_or("unknown", |(_, class)| class)
+    }
+
+    /// The row of the catalogue: the id without the letter of a variant.
+    pub fn catalogue(&self) -> &str {
+        let mut parts = self.id.match_indices('-');
+        match parts.nth(1) {
+            Some((at, _)) => &self.id[..at],
+            None => &self.id,
+        }
+    }
+
+    /// The default limits with the row's, and these on top.
+    pub fn limits_changed(&self, more: &[(String, u64)]) -> Result<Limits, String> {
+        let fault = |error: serde_json::Error| error.to_string();
+        let mut value = serde_json::to_value(Limits::default()).map_err(fault)?;
+        for (name, number) in self.limits.iter().chain(more) {
+            if value.get(name).is_none() {
+                return Err(format!("there is no limit {name}"));
+            }
+            value[name] = (*number).into();
+        }
+        serde_json::from_value(value).map_err(fault)
+    }
+}
+
+/// The parts between lines `# ---`. Lines keep their numbers.
+fn programs(text: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    for line in text.lines() {
+        let fresh = line == "# ---";
+        if let Some(last) = parts.last_mut() {
+            last.push_str(if fresh { "" } else { line });
+            last.push('\n');
+        }
+        if fresh {
+            parts.push(String::new());
+        }
+    }
+    parts
+}
+
+fn walls(word: &str) -> Result<Walls, String> {
+    match word {
+        "full" => Ok(Walls::Full),
+        "nested" => Ok(Walls::Nested),
+        _ => Err(format!("`{word}` are no walls")),
+    }
+}
+
+fn limits(value: &str) -> Result<Vec<(String, u64)>, String> {
+    let one = |word: &str| {
+        let (name, number) = word.split_once('=')?;
+        Some((name.to_owned(), number.parse().ok()?))
+    };
+    let words = value.split_whitespace();
+    words.map(|word| one(word).ok_or_else(|| format!("`{word}` is not `name=number`"))).collect()
+}
+
+fn control(value: &str) -> Result<Control, String> {
+    if value == "bare" {
+        return Ok(Control::Bare);
+    }
+    if let Some(list) = value.strip_prefix("raised ") {
+        return limits(list).map(Control::Raised);
+    }
+    match value.strip_prefix("none:").map(str::trim) {
+        Some(reason) if !reason.is_empty() => Ok(Control::None(reason.into())),
+        _ => Err("neither `bare`, `raised NAME=NUMBER` nor `none: reason`".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "# id: CON-29-b\n# title: opens a socket\n# walls: full nested\n\
+        # first: seccomp\n# second: network namespace\n# expect: ok | limit wall_ms\n\
+        # limits: wall_ms=300\n# control: raised wall_ms=900\nx = 1\n# ---\ny = 2\n";
+
+    #[test]
+    fn a_row_is_read_and_belongs_to_its_catalogue() {
+        let row = Row::parse(TEXT).unwrap();
+        assert_eq!((row.class(), row.catalogue()), ("confidentiality", "CON-29"));
+        assert_eq!(row.expect, ["ok", "limit wall_ms"]);
+        assert_eq!(row.programs.len(), 2);
+        assert_eq!(row.programs[1], "y = 2\n");
+        assert_eq!(row.limits_changed(&[]).unwrap().wall_ms, 300);
+    }
+
+    #[test]
+    fn what_is_missing_or_unknown_is_named() {
+        let with = |from: &str, to: &str| Row::parse(&TEXT.replace(from, to)).unwrap_err();
+        assert!(with("# expect: ok | limit wall_ms\n", "").contains("expect is missing"));
+        assert!(with("first: seccomp", "first: luck").contains("`luck` is no layer"));
+        assert!(with("wall_ms=300", "wall=300").contains("no limit wall"));
+        assert!(with("CON-29-b", "ABC-1").contains("of no class"));
+        assert!(with("control: raised wall_ms=900", "control: none:").contains("control"));
+        assert!(with("# first", "# nonsense").contains("nonsense"));
+    }
+}

@@ -1,0 +1,175 @@
+//! Answering the calls that a jar's filter announces: refusing, counting, granting.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use carboy_jail::profile::{Grant, Profile, Verdict};
+use carboy_protocol::{Denial, Layer, Limits};
+use carboy_sys::name_of;
+use carboy_sys::seccomp::{Answer, Notification, answer, receive};
+use rustix::io::Errno;
+
+use crate::outside::{self, Status};
+use crate::planning::Baseline;
+
+/// How long a granted thread may take to show up in the kernel's count before the next is judged.
+const SETTLE: Duration = Duration::from_millis(2);
+
+/// What was refused in one run, and what is still granted.
+pub(crate) struct Ledger<'a> {
+    profile: Arc<Profile>,
+    limits: &'a Limits,
+    baseline: Baseline,
+    counts: BTreeMap<&'static str, (u64, String)>,
+    /// All refused calls.
+    pub total: u64,
+    /// The last refused call and what it was told.
+    pub last: Option<(&'static str, i32, String)>,
+    /// A thread was refused for want of a grant.
+    pub threads_refused: bool,
+    /// A child process was refused for want of a grant.
+    pub processes_refused: bool,
+    /// More memory was asked for than is left.
+    pub memory_refused: bool,
+    processes_started: u64,
+    thread_granted: Option<(Instant, u64)>,
+}
+
+impl<'a> Ledger<'a> {
+    pub fn new(profile: Arc<Profile>, limits: &'a Limits, baseline: Baseline) -> Ledger<'a> {
+        Ledger {
+            profile,
+            limits,
+            baseline,
+            counts: BTreeMap::new(),
+            total: 0,
+            last: None,
+            threads_refused: false,
+            processes_refused: false,
+            memory_refused: false,
+            processes_started: 0,
+            thread_granted: None,
+        }
+    }
+
+    /// Takes one announced call and answers it.
+    pub fn serve(&mut self, listener: &OwnedFd) -> io::Result<()> {
+        let call = match receive(listener) {
+            Ok(call) => call,
+            // The caller was killed between the announcement and now.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let said = self.judge(&call);
+        match answer(listener, call.id, said) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other,
+        }
+    }
+
+    fn judge(&mut self, call: &Notification) -> Answer {
+        match self.profile.judge(call.call, &call.args) {
+            Verdict::Grant(Grant::Thread) => self.thread(call),
+            Verdict::Grant(Grant::Process) => self.process(call),
+            Verdict::Grant(Grant::Memory) => self.memory(call),
+            Verdict::Refuse(errno) => self.refuse(call, errno),
+            // The filter does not announce these; if it did, the answer is no.
+            Verdict::Allow | Verdict::Answer(_) | Verdict::Sealing | Verdict::Kill => {
+                self.refuse(call, Errno::PERM.raw_os_error())
+            }
+        }
+    }
+
+    fn thread(&mut self, call: &Notification) -> Answer {
+        let alive = self.threads_alive(call.thread);
+        // The count has the main thread in it, and a count we cannot read is a full house.
+        if alive.is_some_and(|alive| alive <= self.limits.threads) {
+            self.thread_granted = alive.map(|alive| (Instant::now(), alive));
+            return Answer::Continue;
+        }
+        self.threads_refused = true;
+        self.refuse(call, Errno::AGAIN.raw_os_error())
+    }
+
+    /// Threads of the calling process. A thread granted a moment ago may not be in the kernel's
+    /// count yet, so it is waited for, briefly.
+    fn threads_alive(&self, caller: u32) -> Option<u64> {
+        let count = || Status::of(caller).ok()?.number("Threads:");
+        let mut alive = count()?;
+        if let Some((when, before)) = self.thread_granted {
+            while alive <= before && when.elapsed() < SETTLE {
+                std::thread::sleep(Duration::from_micros(50));
+                alive = count()?;
+            }
+        }
+        Some(alive)
+    }
+
+    fn process(&mut self, call: &Notification) -> Answer {
+        if self.processes_started < self.limits.processes {
+            self.processes_started += 1;
+            return Answer::Continue;
+        }
+        self.processes_refused = true;
+        let errno = if self.limits.processes == 0 { Errno::PERM } else { Errno::AGAIN };
+        self.refuse(call, errno.raw_os_error())
+    }
+
+    /// A large block of memory. The kernel decides on it by itself; what is learnt here is that it
+    /// was asked for and that it could not be given.
+    fn memory(&mut self, call: &Notification) -> Answer {
+        let asked = call.args[1];
+        let held = outside::memory(call.thread)
+            .map_or(0, |(_, data)| data.saturating_sub(self.baseline.data_bytes));
+        if held.saturating_add(asked) <= self.limits.memory_bytes {
+            return Answer::Continue;
+        }
+        self.memory_refused = true;
+        Answer::Refuse(Errno::NOMEM.raw_os_error())
+    }
+
+    fn refuse(&mut self, call: &Notification, errno: i32) -> Answer {
+        let name = match name_of(call.call).unwrap_or("unknown") {
+            // One word for one thing: a library chooses among these, not the guest.
+            "clone"
+                if self.profile.judge(call.call, &call.args) == Verdict::Grant(Grant::Process) =>
+            {
+                "fork"
+            }
+            "clone"
+                if self.profile.judge(call.call, &call.args) == Verdict::Grant(Grant::Thread) =>
+            {
+                "thread"
+            }
+            "vfork" => "fork",
+            name => name,
+        };
+        let hint = self.profile.hint(call.call, &call.args).unwrap_or_default();
+        self.total += 1;
+        self.counts.entry(name).or_insert_with(|| (0, hint.to_owned())).0 += 1;
+        self.last = Some((name, errno, hint.to_owned()));
+        Answer::Refuse(errno)
+    }
+
+    /// Whether more was refused than the policy bears.
+    pub fn is_flooded(&self) -> bool {
+        self.total > self.limits.denials
+    }
+
+    /// What was refused, for the outcome.
+    pub fn denials(&self) -> Vec<Denial> {
+        self.counts
+            .iter()
+            .map(|(what, (count, hint))| Denial {
+                layer: Layer::Seccomp,
+                what: (*what).to_owned(),
+                count: *count,
+                line: None,
+                hint: hint.clone(),
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,196 @@
+//! What this host offers, layer by layer, and whether both walls really stand on it.
+
+use std::fs;
+
+use carboy_protocol::{Job, Policy, Status, Walls};
+use serde::Serialize;
+
+use crate::planning::LANDLOCK_LEAST;
+use crate::{Engine, Host, RunError};
+
+/// How one layer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// As it should be.
+    Ok,
+    /// Not there, or not enough.
+    Missing,
+    /// Worth knowing; nothing depends on it.
+    Note,
+}
+
+/// One line of the report.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Row {
+    /// The layer.
+    pub layer: &'static str,
+    /// How it is.
+    pub state: State,
+    /// What this host offers.
+    pub offers: String,
+    /// The exact setting that would give what is missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub setting: Option<String>,
+}
+
+/// The whole report.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// Layer by layer.
+    pub rows: Vec<Row>,
+    /// Full walls were built, and code ran behind them.
+    pub full: bool,
+    /// Nested walls were built, and code ran behind them.
+    pub nested: bool,
+}
+
+fn row(layer: &'static str, state: State, offers: impl Into<String>) -> Row {
+    Row { layer, state, offers: offers.into(), setting: None }
+}
+
+fn missing(layer: &'static str, offers: impl Into<String>, setting: impl Into<String>) -> Row {
+    Row { layer, state: State::Missing, offers: offers.into(), setting: Some(setting.into()) }
+}
+
+/// The contents of a kernel setting, if this kernel has it.
+fn setting(path: &str) -> Option<String> {
+    fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
+}
+
+/// Examines the host, and tries both walls with `engine`.
+pub async fn examine(engine: &Engine) -> Report {
+    let python = engine.python();
+    let place =
+        python.venv.as_ref().map_or(String::new(), |venv| format!(", venv {}", venv.display()));
+    let mut rows = host_rows(engine.host());
+    rows.push(row(
+        "interpreter",
+        State::Ok,
+        format!("CPython {} at {}{place}", python.version, python.program.display()),
+    ));
+    let (full_row, full) = trial(engine, Walls::Full).await;
+    let (nested_row, nested) = trial(engine, Walls::Nested).await;
+    rows.extend([full_row, nested_row]);
+    Report { rows, full, nested }
+}
+
+/// Runs one line of Python behind the walls: no list of settings proves as much.
+async fn trial(engine: &Engine, walls: Walls) -> (Row, bool) {
+    let layer = match walls {
+        Walls::Full => "full walls",
+        Walls::Nested => "nested walls",
+    };
+    let policy = Policy { walls, ..Policy::default() };
+    match engine.run(Job::new("result = 1").with_policy(policy)).await {
+        Ok(outcome) if outcome.status == Status::Ok => {
+            let wall_ms = outcome.usage.wall_ms;
+            (row(layer, State::Ok, format!("built, and a run in them took {wall_ms:.1} ms")), true)
+        }
+        Ok(outcome) => {
+            let why = outcome.error.map_or(String::new(), |error| error.message);
+            (missing(layer, format!("built, but a run failed: {why}"), "report this"), false)
+        }
+        Err(error @ (RunError::Busy(_) | RunError::Cancelled)) => {
+            (missing(layer, error.to_string(), "try again"), false)
+        }
+        Err(RunError::Request(error)) => {
+            let hint = error.hint().unwrap_or_default();
+            (missing(layer, error.to_string(), hint), false)
+        }
+        Err(RunError::Engine(error)) => {
+            let cause = std::error::Error::source(&error)
+                .map_or_else(|| error.to_string(), ToString::to_string);
+            (missing(layer, cause, error.hint().unwrap_or_default()), false)
+        }
+    }
+}
+
+fn host_rows(host: &Host) -> Vec<Row> {
+    let release = setting("/proc/sys/kernel/osrelease").unwrap_or_else(|| "unknown".into());
+    vec![
+        row("kernel", State::Ok, format!("Linux {release}")),
+        user_namespaces(),
+        landlock(host.landlock_abi),
+        seccomp(),
+        identity(host),
+        cgroup(),
+    ]
+}
+
+fn user_namespaces() -> Row {
+    let layer = "user namespaces";
+    let switches = [
+        ("user.max_user_namespaces", "0", "15000"),
+        ("kernel.unprivileged_userns_clone", "0", "1"),
+        ("kernel.apparmor_restrict_unprivileged_userns", "1", "0"),
+    ];
+    for (name, off, on) in switches {
+        let path = format!("/proc/sys/{}", name.replace('.', "/"));
+        if setting(&path).as_deref() == Some(off) {
+            return missing(layer, format!("{name} is {off}"), format!("sysctl -w {name}={on}"));
+        }
+    }
+    match setting("/proc/sys/user/max_user_namespaces") {
+        Some(most) => row(layer, State::Ok, format!("up to {most} for ordinary users")),
+        None => missing(layer, "this kernel has none", "a kernel built with CONFIG_USER_NS"),
+    }
+}
+
+fn landlock(abi: u32) -> Row {
+    let layer = "landlock";
+    match abi {
+        0 => missing(
+            layer,
+            "not in this kernel, or not switched on",
+            "boot with lsm=landlock,… (Linux 6.2 or later)",
+        ),
+        1..LANDLOCK_LEAST => missing(
+            layer,
+            format!("version {abi}; version {LANDLOCK_LEAST} is needed"),
+            "Linux 6.2 or later",
+        ),
+        _ => {
+            let extra = match abi {
+                ..4 => "files",
+                4..6 => "files, TCP ports",
+                _ => "files, TCP ports, signals, abstract sockets",
+            };
+            row(layer, State::Ok, format!("version {abi}: {extra}"))
+        }
+    }
+}
+
+fn seccomp() -> Row {
+    let layer = "seccomp";
+    let actions = setting("/proc/sys/kernel/seccomp/actions_avail").unwrap_or_default();
+    let lacks: Vec<&str> = ["kill_process", "user_notif"]
+        .into_iter()
+        .filter(|action| !actions.split_whitespace().any(|word| word == *action))
+        .collect();
+    if lacks.is_empty() {
+        return row(layer, State::Ok, "filters with user notification");
+    }
+    let offers = format!("no {}", lacks.join(", no "));
+    missing(layer, offers, "a kernel from 5.9 on with CONFIG_SECCOMP_FILTER")
+}
+
+fn identity(host: &Host) -> Row {
+    let layer = "identity";
+    match (host.uid, host.spare_id) {
+        (0, Some(id)) => row(layer, State::Ok, format!("root; jars step down to user {id}")),
+        (0, None) => row(
+            layer,
+            State::Note,
+            "root of a namespace that maps no other user; jars keep it, without capabilities",
+        ),
+        (uid, _) => row(layer, State::Ok, format!("user {uid}, without privileges")),
+    }
+}
+
+fn cgroup() -> Row {
+    let own = setting("/proc/self/cgroup").unwrap_or_default();
+    let unified = own.lines().any(|line| line.starts_with("0::"));
+    let offers = if unified { "version 2 is mounted" } else { "no version 2" };
+    row("cgroup", State::Note, format!("{offers}; not used yet, limits hold by rlimits and tmpfs"))
+}

@@ -1,0 +1,236 @@
+//! The engine: validates a job, takes a jar, runs it, says what came of it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use carboy_protocol::{Job, JobFrame, Limits, Outcome, Policy, Status, Usage};
+use rustix::rand::{GetRandomFlags, getrandom};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::error::While;
+use crate::gate::{Gate, GateConfig};
+use crate::planning::Setting;
+use crate::pool::{Pool, PoolConfig};
+use crate::run::Contact;
+use crate::tools::ToolHost;
+use crate::{EngineError, Host, Installation, Plan, Python, RequestError, RunError};
+use crate::{guard, pool, request, run, verdict};
+
+/// What an engine is made of.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where the parts of carboy are.
+    pub installation: Installation,
+    /// The interpreter: a path, or a name on `PATH`.
+    pub python: PathBuf,
+    /// Modules that the zygote imports once, for every jar.
+    pub preload: Vec<String>,
+    /// No job gets more than this, whatever it asks for.
+    pub ceiling: Option<Limits>,
+    /// Where private directories are made for jars in nested walls.
+    pub scratch: PathBuf,
+    /// How many jars stand ready.
+    pub pool: PoolConfig,
+    /// How many runs there may be at once, and how many may wait.
+    pub gate: GateConfig,
+}
+
+impl Config {
+    /// An interpreter without preloaded modules or a ceiling; private directories are made in the
+    /// host's temporary one.
+    pub fn new(installation: Installation, python: impl Into<PathBuf>) -> Config {
+        Config {
+            installation,
+            python: python.into(),
+            preload: vec![],
+            ceiling: None,
+            scratch: std::env::temp_dir(),
+            pool: PoolConfig::default(),
+            gate: GateConfig::default(),
+        }
+    }
+}
+
+/// Which stream a chunk came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+/// A piece of output, as it came. The bytes are the guest's.
+#[derive(Clone, Debug)]
+pub struct Chunk {
+    /// Where it was written.
+    pub stream: Stream,
+    /// What was written.
+    pub bytes: Vec<u8>,
+}
+
+/// What a caller may want beside the outcome.
+#[derive(Debug, Default)]
+pub struct RunOptions {
+    /// Gets output as it comes. A slow receiver slows the guest, not its deadline.
+    pub chunks: Option<mpsc::Sender<Chunk>>,
+    /// Ends the run when something is sent.
+    pub cancel: Option<oneshot::Receiver<()>>,
+    /// For whom it is. Tenants are served in turn.
+    pub tenant: String,
+    /// When the answer is of no use any more. A job that would still wait then is refused.
+    pub deadline: Option<Instant>,
+    /// Answers the calls of the job's tools.
+    pub tools: Option<ToolHost>,
+}
+
+/// Runs jobs. Dropping a run's future destroys its jar; dropping the engine ends everything.
+pub struct Engine {
+    setting: Arc<Setting>,
+    ceiling: Option<Limits>,
+    gate: Arc<Gate>,
+    pool: Arc<Pool>,
+}
+
+impl Engine {
+    /// An engine for one interpreter. Nothing is started yet.
+    pub fn new(config: Config) -> Result<Engine, RunError> {
+        let python = Python::find(&config.python)?;
+        let setting = Arc::new(Setting {
+            host: Host::look(),
+            installation: config.installation,
+            python,
+            preload: config.preload,
+            scratch: config.scratch,
+        });
+        let pool = Arc::new(Pool::new(setting.clone(), config.pool));
+        // A place without descriptors for a jar would be none.
+        let gate = GateConfig { running: config.gate.running.min(pool::slots()), ..config.gate };
+        Ok(Engine { setting, ceiling: config.ceiling, gate: Gate::new(gate), pool })
+    }
+
+    /// The host this engine is on.
+    pub fn host(&self) -> &Host {
+        &self.setting.host
+    }
+
+    /// The interpreter it runs.
+    pub fn python(&self) -> &Python {
+        &self.setting.python
+    }
+
+    /// What a job under this policy would be sealed to.
+    pub fn plan(&self, policy: &Policy) -> Result<Plan, RunError> {
+        Ok(self.setting.plan(&self.admitted(policy)?)?)
+    }
+
+    /// Makes `count` jars for this policy stand, and waits until they do. They are kept standing.
+    pub async fn stand(&self, policy: &Policy, count: usize) -> Result<(), RunError> {
+        Ok(self.pool.stand(&self.admitted(policy)?, count).await?)
+    }
+
+    /// The processes of the jars that stand for this policy.
+    pub fn standing(&self, policy: &Policy) -> Vec<u32> {
+        self.pool.standing_processes(policy)
+    }
+
+    /// Runs a job to its end.
+    pub async fn run(&self, job: Job) -> Result<Outcome, RunError> {
+        self.run_with(job, RunOptions::default()).await
+    }
+
+    /// Runs a job to its end, with output as it comes or a way to cancel it.
+    pub async fn run_with(&self, job: Job, options: RunOptions) -> Result<Outcome, RunError> {
+        let policy = self.admitted(&job.policy)?;
+        request::check(&job, &options)?;
+        let id = new_id()?;
+        let asked = Instant::now();
+        let language = guard::language(&policy, &job);
+        let report = carboy_guard::check_job(&job, &language);
+        if !report.is_clean() {
+            return Ok(guard::rejected(id, policy.walls, &report));
+        }
+        let mut cancel = options.cancel;
+        let admitted = async {
+            let place = self.gate.enter(&options.tenant, options.deadline).await?;
+            let taking = self.pool.take(&policy);
+            let jar = match options.deadline {
+                None => taking.await?,
+                Some(deadline) => tokio::time::timeout_at(deadline.into(), taking)
+                    .await
+                    .map_err(|_| RunError::Busy(self.gate.busy_now()))??,
+            };
+            Ok::<_, RunError>((place, jar))
+        };
+        let (_place, jar) = tokio::select! {
+            both = admitted => both?,
+            () = run::cancelled(&mut cancel) => return Err(RunError::Cancelled),
+        };
+        let running = self.pool.running();
+        let queue_ms = asked.elapsed().as_secs_f64() * 1e3;
+        let limits = &policy.limits;
+        let frame = JobFrame {
+            code: job.code,
+            inputs: job.inputs,
+            environment: self.setting.own_environment(&policy, &jar.temporary),
+            guard: guard::frame(language, report),
+            tools: job.tools.clone(),
+        };
+        let contact =
+            Contact { sink: options.chunks, cancel, tools: &job.tools, host: options.tools };
+        let record = run::run(jar, frame, limits, contact).await?;
+        let ended = record.facts.ended;
+        let usage = Usage {
+            queue_ms,
+            wall_ms: record.wall.as_secs_f64() * 1e3,
+            cpu_ms: ended.cpu_us.saturating_sub(record.facts.cpu_before_us) as f64 / 1e3,
+            peak_memory_bytes: ended.peak_memory_bytes,
+        };
+        let mut denials = record.ledger.denials();
+        denials.extend(guard::refused_in_run(&record.end));
+        let decided = verdict::decide(record.end, &record.facts, &record.ledger, limits);
+        let (result, error) = match decided {
+            Ok(result) => (result, None),
+            Err(error) => (None, Some(*error)),
+        };
+        let isolation = record.jar.isolation.clone();
+        self.pool.bury(record.jar);
+        drop(running);
+        Ok(Outcome {
+            id,
+            status: if error.is_none() { Status::Ok } else { Status::Error },
+            result,
+            error,
+            stdout: record.stdout,
+            stderr: record.stderr,
+            denials,
+            tool_calls: record.tool_calls,
+            usage,
+            isolation,
+            artifacts: record.artifacts,
+        })
+    }
+
+    /// Ends every zygote and jar and waits until they are gone.
+    pub async fn shutdown(&self) {
+        self.pool.shutdown().await;
+    }
+
+    /// The policy as it will be obeyed: valid, and lowered to the ceiling.
+    fn admitted(&self, policy: &Policy) -> Result<Policy, RequestError> {
+        policy.validate().map_err(RequestError::Policy)?;
+        let mut policy = policy.clone();
+        if let Some(ceiling) = &self.ceiling {
+            policy.limits = policy.limits.clamped(ceiling);
+        }
+        Ok(policy)
+    }
+}
+
+/// 128 random bits in hexadecimal.
+pub(crate) fn new_id() -> Result<String, EngineError> {
+    let mut bits = [0; 16];
+    getrandom(&mut bits, GetRandomFlags::empty()).while_doing("draw a random number")?;
+    Ok(bits.iter().map(|byte| format!("{byte:02x}")).collect())
+}

@@ -1,0 +1,212 @@
+//! The caller's mistakes and our own failures.
+
+use std::path::PathBuf;
+
+use carboy_protocol::{PolicyFault, SetupFault};
+
+use crate::Busy;
+
+/// The caller asked for something that cannot be.
+#[derive(Debug, thiserror::Error)]
+pub enum RequestError {
+    /// The policy contradicts itself or asks for the impossible.
+    #[error("the policy is not valid: {}", list(.0))]
+    Policy(Vec<PolicyFault>),
+    /// The source is too long.
+    #[error("the code has {bytes} bytes, at most {allowed} are accepted")]
+    CodeTooLong {
+        /// What it has.
+        bytes: usize,
+        /// What is allowed.
+        allowed: usize,
+    },
+    /// An input is too long, too deep or not JSON, or has no name that code can use.
+    #[error("the input `{name}` is not usable: {why}")]
+    Input {
+        /// Under which name.
+        name: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A tool cannot be offered.
+    #[error("the tool `{name}` cannot be offered: {why}")]
+    Tool {
+        /// What it was to be called.
+        name: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A module that was to be imported before cannot be.
+    #[error("{0}")]
+    Preload(String),
+    /// The interpreter named does not exist or is not one we can run.
+    #[error("the interpreter {} cannot be used: {why}", .path.display())]
+    Python {
+        /// What was named.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+impl RequestError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            RequestError::Policy(_) => {
+                Some("`carboy explain` prints the policy in force with every default")
+            }
+            RequestError::CodeTooLong { .. } => Some("pass data as input, not inside the code"),
+            RequestError::Input { .. } => {
+                Some("an input is JSON under a Python name, for example --input '[1, 2, 3]'")
+            }
+            RequestError::Tool { .. } => {
+                Some("a tool has a Python name of its own, and a caller that answers its calls")
+            }
+            RequestError::Preload(_) => {
+                Some("name modules that the interpreter has: those of its own environment")
+            }
+            RequestError::Python { .. } => {
+                Some("name a CPython from 3.10 to 3.13, or the bin/python of a venv, with --python")
+            }
+        }
+    }
+}
+
+fn list(faults: &[PolicyFault]) -> String {
+    faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+/// We failed, and nothing of the guest ran, or what ran was ended.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// A layer could not be set up.
+    #[error("could not build the walls")]
+    Walls(#[source] SetupFault),
+    /// What the kernel shows of a jar is less than the plan asked.
+    #[error("a jar is not sealed as planned: {what}: found {found}, wanted {wanted}")]
+    Posture {
+        /// What differs.
+        what: &'static str,
+        /// What the kernel shows.
+        found: String,
+        /// What was planned.
+        wanted: String,
+    },
+    /// The interpreter ended before it was ready.
+    #[error("the zygote ended before it was ready{}", said(.stderr))]
+    ZygoteEnded {
+        /// The end of what it wrote to standard error.
+        stderr: String,
+    },
+    /// A zygote that was serving is gone.
+    #[error("the zygote ended while it was needed")]
+    ZygoteGone,
+    /// A preloaded module started a thread, and a process with threads cannot be forked safely.
+    #[error("the zygote has more than one thread")]
+    Threads,
+    /// Something took longer than it ever should.
+    #[error("{what} took longer than {seconds} s")]
+    TooSlow {
+        /// What.
+        what: &'static str,
+        /// The bound.
+        seconds: u64,
+    },
+    /// The zygote library and this engine are of different versions.
+    #[error("the zygote library speaks version {found} of the wire, this engine {wanted}")]
+    Version {
+        /// The library's.
+        found: u32,
+        /// Ours.
+        wanted: u32,
+    },
+    /// A part of carboy is not where it should be.
+    #[error("{what} is missing: {}", .path.display())]
+    Missing {
+        /// Which part.
+        what: &'static str,
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+    /// A call of the operating system failed.
+    #[error("could not {step}")]
+    Os {
+        /// What we were doing.
+        step: &'static str,
+        /// The answer.
+        #[source]
+        error: std::io::Error,
+    },
+}
+
+fn said(stderr: &str) -> String {
+    if stderr.trim().is_empty() { String::new() } else { format!(":\n{}", stderr.trim_end()) }
+}
+
+impl EngineError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            EngineError::Walls(fault) => Some(carboy_jail::hint(fault)),
+            EngineError::ZygoteEnded { .. } => Some(
+                "the interpreter must start with `-I` and have ctypes; every preloaded module \
+                 must import",
+            ),
+            EngineError::Version { .. } | EngineError::Missing { .. } => {
+                Some("carboy and libcarboy_zygote.so belong together: install both anew")
+            }
+            EngineError::Posture { .. } => {
+                Some("nothing was run; `carboy doctor` shows each layer of this host")
+            }
+            EngineError::ZygoteGone => Some("run it again: the next run starts a new zygote"),
+            EngineError::Threads => {
+                Some("a preloaded module started a thread; import it in the code instead")
+            }
+            EngineError::TooSlow { .. } => {
+                Some("this host is overloaded; try again with fewer runs")
+            }
+            EngineError::Os { .. } => Some("`carboy doctor` shows what this host offers"),
+        }
+    }
+}
+
+impl From<EngineError> for RunError {
+    fn from(error: EngineError) -> RunError {
+        // Before it runs any guest code, a zygote says which of the caller's modules it cannot have.
+        if let EngineError::ZygoteEnded { stderr } = &error
+            && let Some(line) = stderr.lines().find(|line| line.starts_with("cannot preload "))
+        {
+            return RunError::Request(RequestError::Preload(line.into()));
+        }
+        RunError::Engine(error)
+    }
+}
+
+/// Adds what we were doing to an error of the operating system.
+pub(crate) trait While<T> {
+    fn while_doing(self, step: &'static str) -> Result<T, EngineError>;
+}
+
+impl<T, E: Into<std::io::Error>> While<T> for Result<T, E> {
+    fn while_doing(self, step: &'static str) -> Result<T, EngineError> {
+        self.map_err(|error| EngineError::Os { step, error: error.into() })
+    }
+}
+
+/// Why there is no outcome.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The caller's mistake.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// Our failure.
+    #[error(transparent)]
+    Engine(EngineError),
+    /// Too much is going on. Nothing is wrong with the job; it can be sent again later.
+    #[error(transparent)]
+    Busy(#[from] Busy),
+    /// The caller ended the run before it began.
+    #[error("the run was cancelled before it began")]
+    Cancelled,
+}

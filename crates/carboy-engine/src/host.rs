@@ -1,0 +1,83 @@
+//! What this host is and offers, as far as planning needs it.
+
+use std::fs;
+
+use carboy_jail::Identity;
+use carboy_protocol::Walls;
+use rustix::process::{getegid, geteuid};
+use serde::Serialize;
+
+/// A user id that nothing on a host owns: above every range that distributions hand out.
+const NOBODY: u32 = 1_900_000_000;
+/// The same where only sixteen bits of ids are mapped, as in many containers.
+const NOBODY_16: u32 = 65_534;
+/// The user and group of guest code inside full walls.
+const INSIDE: u32 = 1000;
+
+/// What planning needs to know of a host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Host {
+    /// The Landlock version, 0 if there is none.
+    pub landlock_abi: u32,
+    /// The engine's user.
+    pub uid: u32,
+    /// The engine's group.
+    pub gid: u32,
+    /// An id that jars of a root engine can run as.
+    pub spare_id: Option<u32>,
+    /// Processors this process may use.
+    pub processors: u64,
+}
+
+impl Host {
+    /// Looks at this host.
+    pub fn look() -> Host {
+        let read = |file| fs::read_to_string(file).unwrap_or_default();
+        let spare_id = spare(&read("/proc/self/uid_map"), &read("/proc/self/gid_map"));
+        Host {
+            landlock_abi: carboy_jail::landlock_kernel_abi(),
+            uid: geteuid().as_raw(),
+            gid: getegid().as_raw(),
+            spare_id,
+            processors: std::thread::available_parallelism().map_or(1, |n| n.get() as u64),
+        }
+    }
+
+    /// Who jars run as. A root engine steps down to a user that owns nothing, where one exists.
+    pub fn identity(&self, walls: Walls) -> Identity {
+        let spare = if self.uid == 0 { self.spare_id } else { None };
+        let (outer_uid, outer_gid) = spare.map_or((self.uid, self.gid), |id| (id, id));
+        let (inner_uid, inner_gid) = match walls {
+            Walls::Full => (INSIDE, INSIDE),
+            Walls::Nested => (outer_uid, outer_gid),
+        };
+        Identity { outer_uid, outer_gid, inner_uid, inner_gid, step_down: spare.is_some() }
+    }
+}
+
+fn spare(uid_map: &str, gid_map: &str) -> Option<u32> {
+    let maps = |map: &str, id: u32| {
+        map.lines().any(|line| {
+            let mut numbers = line.split_whitespace().filter_map(|word| word.parse::<u64>().ok());
+            let (first, count) = (numbers.next(), numbers.nth(1));
+            first.zip(count).is_some_and(|(first, count)| {
+                (first..first.saturating_add(count)).contains(&u64::from(id))
+            })
+        })
+    };
+    [NOBODY, NOBODY_16].into_iter().find(|id| maps(uid_map, *id) && maps(gid_map, *id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn root_steps_down_where_an_id_is_mapped() {
+        let whole = "         0          0 4294967295\n";
+        assert_eq!(spare(whole, whole), Some(NOBODY));
+        assert_eq!(spare("0 100000 65536\n", "0 100000 65536\n"), Some(NOBODY_16));
+        assert_eq!(spare("0 1000 1\n", "0 1000 1\n"), None);
+        assert_eq!(spare("", ""), None);
+    }
+}

@@ -1,0 +1,63 @@
+//! Runs jobs in jars: the Rust API of carboy.
+//!
+//! An [`Engine`] keeps a warm interpreter (a zygote) behind walls of its own and forks it into a
+//! jar for every run. Everything that comes out of a jar is bounded and checked here; why a run
+//! ended is decided here, from what the kernel reports.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use carboy_engine::{Config, Engine, Installation};
+//! use carboy_protocol::Job;
+//!
+//! let config = Config::new(Installation::beside(std::env::current_exe()?)?, "python3");
+//! let engine = Engine::new(config)?;
+//! let outcome = engine.run(Job::new("result = sum(context)")).await?;
+//! println!("{:?}", outcome.result);
+//! engine.shutdown().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! It does not serve a network protocol, parse a command line, or link an interpreter. Three
+//! results are never mixed: what came of the guest is an [`Outcome`](carboy_protocol::Outcome),
+//! the caller's mistake a [`RequestError`], our own failure an [`EngineError`].
+#![forbid(unsafe_code)]
+
+#[cfg(feature = "ablation")]
+mod ablation;
+mod denials;
+pub mod doctor;
+mod engine;
+mod error;
+mod gate;
+mod guard;
+mod host;
+mod install;
+mod jar;
+mod outside;
+mod planning;
+mod pool;
+mod python;
+mod request;
+mod run;
+mod scratch;
+mod tools;
+mod verdict;
+mod watched;
+mod zygote;
+
+pub use engine::{Chunk, Config, Engine, RunOptions, Stream};
+pub use error::{EngineError, RequestError, RunError};
+pub use gate::{Busy, GateConfig};
+pub use host::Host;
+pub use install::Installation;
+pub use planning::Plan;
+pub use pool::PoolConfig;
+pub use python::Python;
+pub use tools::{Answer, Call, IN_FLIGHT, ToolHost};
+
+/// The layers that are missing: none, but in a build for tests that was told to leave some out.
+pub fn ablated() -> Vec<String> {
+    let named = std::env::var("CARBOY_ABLATE").ok().filter(|_| cfg!(feature = "ablation"));
+    named.map_or(vec![], |named| named.split(',').map(str::to_owned).collect())
+}

@@ -1,0 +1,391 @@
+//! A zygote as the engine holds it: started through a helper, asked for forks, gone when dropped.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use carboy_jail::profile::Profile;
+use carboy_jail::{JarPlan, JarWalls, ZygotePlan, receive, send};
+use carboy_protocol::{FromZygote, SetupFault, ToZygote, WIRE_VERSION, Walls};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::pipe::{PipeFlags, pipe_with};
+use tokio::io::AsyncReadExt;
+use tokio::io::unix::AsyncFd;
+use tokio::net::unix::pipe;
+use tokio::process::{Child, Command};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::EngineError;
+use crate::error::While;
+use crate::outside::{self, Status};
+use crate::planning::{self, Baseline, Setting};
+use crate::watched::watched;
+
+/// How long an interpreter may take to start and import what it was told to.
+const START: Duration = Duration::from_secs(60);
+/// How long a zygote may take to fork.
+const FORK: Duration = Duration::from_secs(30);
+/// How much of a zygote's standard error is kept.
+const KEPT_STDERR: usize = 4096;
+
+/// How a jar ended, as the zygote that reaped it says.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Ended {
+    pub code: Option<i32>,
+    pub signal: Option<i32>,
+    pub cpu_us: u64,
+    pub peak_memory_bytes: u64,
+}
+
+/// A jar that was forked and is sealing itself.
+pub(crate) struct ForkedJar {
+    /// pidfd, stdout, stderr, job, frames, last word.
+    pub descriptors: [OwnedFd; 6],
+    pub ended: oneshot::Receiver<Ended>,
+}
+
+type Forks = HashMap<u64, oneshot::Sender<Result<ForkedJar, SetupFault>>>;
+
+#[derive(Default)]
+struct Waiting {
+    forks: Forks,
+    ends: HashMap<u64, oneshot::Sender<Ended>>,
+    gone: bool,
+}
+
+type Shared = Arc<Mutex<Waiting>>;
+
+fn locked(shared: &Shared) -> std::sync::MutexGuard<'_, Waiting> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A running zygote.
+pub(crate) struct Zygote {
+    control: Arc<AsyncFd<OwnedFd>>,
+    waiting: Shared,
+    next: AtomicU64,
+    born: Instant,
+    reader: JoinHandle<()>,
+    helper: tokio::sync::Mutex<Child>,
+    lifeline: Mutex<Option<OwnedFd>>,
+    /// What it held when it became ready.
+    pub baseline: Baseline,
+    /// The profile that its jars are sealed with.
+    pub profile: Arc<Profile>,
+    /// Where its jars write on the host, in nested walls. The helper removes it at the end.
+    pub folder: Option<PathBuf>,
+    /// The temporary directory inside full walls.
+    pub temporary: PathBuf,
+}
+
+impl Zygote {
+    /// Starts a helper, which becomes a zygote, and waits until it is ready.
+    pub async fn start(setting: &Setting, walls: Walls) -> Result<Zygote, EngineError> {
+        let jar_walls = setting.walls(walls)?;
+        let profile = Arc::new(planning::profile(walls)?);
+        let folder = match walls {
+            Walls::Full => None,
+            Walls::Nested => Some(setting.folder().while_doing("make a private directory")?),
+        };
+        let unused = Unused(folder.clone());
+        let plan = setting.zygote(walls, folder.clone());
+        let (ours, theirs) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+                .while_doing("make a socket pair")?;
+        let (lifeline_theirs, lifeline) =
+            pipe_with(PipeFlags::CLOEXEC).while_doing("make a pipe")?;
+        let (stderr_read, stderr_write) =
+            pipe_with(PipeFlags::CLOEXEC).while_doing("make a pipe")?;
+        let helper = Command::new(&setting.installation.program)
+            .arg("helper")
+            .env_clear()
+            .current_dir("/")
+            // What a terminal sends to our group is for us; the helper ends when we do.
+            .process_group(0)
+            .stdin(Stdio::from(theirs))
+            .stdout(Stdio::from(lifeline_theirs))
+            .stderr(Stdio::from(stderr_write))
+            .spawn()
+            .while_doing("start the helper")?;
+        let stderr = tokio::spawn(keep_last(stderr_read));
+        rustix::io::ioctl_fionbio(&ours, true).while_doing("prepare the control socket")?;
+        let control = Arc::new(watched(ours).while_doing("watch the control socket")?);
+        let started = timeout(START, greet(&control, &plan, jar_walls)).await;
+        let too_slow = EngineError::TooSlow { what: "starting a zygote", seconds: START.as_secs() };
+        let (pidfd, python) = match started.map_err(|_| too_slow)? {
+            Ok(Some(ready)) => ready,
+            Ok(None) => {
+                // Close our side, so that whatever is left of it ends too.
+                drop((control, lifeline));
+                let stderr = stderr.await.unwrap_or_default();
+                return Err(EngineError::ZygoteEnded { stderr });
+            }
+            Err(error) => return Err(error),
+        };
+        let pid = outside::pid_of(&pidfd).while_doing("find the zygote")?;
+        let status = Status::of(pid).while_doing("look at the zygote")?;
+        if status.first("Threads:") != Some("1") {
+            return Err(EngineError::Threads);
+        }
+        expect("version of the zygote", Some(&python), &setting.python.version)?;
+        let baseline = outside::baseline(pid).while_doing("measure the zygote")?;
+        unused.keep();
+        let waiting = Shared::default();
+        let reader = tokio::spawn(read(control.clone(), waiting.clone()));
+        Ok(Zygote {
+            control,
+            waiting,
+            next: AtomicU64::new(1),
+            born: Instant::now(),
+            reader,
+            helper: tokio::sync::Mutex::new(helper),
+            lifeline: Mutex::new(Some(lifeline)),
+            baseline,
+            profile,
+            folder,
+            temporary: setting.temporary(),
+        })
+    }
+
+    /// Whether it is still there to be asked.
+    pub fn is_alive(&self) -> bool {
+        !locked(&self.waiting).gone
+    }
+
+    /// Whether it is gone, after something failed: that shows a moment later.
+    pub async fn has_gone(&self) -> bool {
+        for _ in 0..20 {
+            if !self.is_alive() {
+                return true;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        false
+    }
+
+    /// How many forks it was asked for.
+    pub fn forks(&self) -> u64 {
+        self.next.load(Ordering::Relaxed) - 1
+    }
+
+    /// How long it has served.
+    pub fn age(&self) -> Duration {
+        self.born.elapsed()
+    }
+
+    /// Asks for a fork and waits for its descriptors.
+    pub async fn fork(&self, plan: JarPlan) -> Result<ForkedJar, EngineError> {
+        let jar = self.next.fetch_add(1, Ordering::Relaxed);
+        let (answer, answered) = oneshot::channel();
+        {
+            let mut waiting = locked(&self.waiting);
+            if waiting.gone {
+                return Err(EngineError::ZygoteGone);
+            }
+            waiting.forks.insert(jar, answer);
+        }
+        // Whatever happens below, nobody waits for this any more when it is over.
+        let _asked = Asked { waiting: &self.waiting, jar };
+        let request = ToZygote::<JarWalls, JarPlan>::Fork { jar, plan };
+        tell(&self.control, &request).await.while_doing("ask the zygote for a fork")?;
+        let slow = EngineError::TooSlow { what: "forking a jar", seconds: FORK.as_secs() };
+        match timeout(FORK, answered).await.map_err(|_| slow)? {
+            Ok(Ok(forked)) => Ok(forked),
+            Ok(Err(fault)) => Err(EngineError::Walls(fault)),
+            Err(_) => Err(EngineError::ZygoteGone),
+        }
+    }
+
+    /// Ends the zygote with all its jars and waits until nothing of it is left.
+    pub async fn shutdown(&self) {
+        self.reader.abort();
+        forget_all(&self.waiting);
+        drop(self.lifeline.lock().unwrap_or_else(PoisonError::into_inner).take());
+        // An error here means that it was reaped already.
+        self.helper.lock().await.wait().await.ok();
+    }
+}
+
+/// Removes the folder of a zygote that did not start.
+struct Unused(Option<PathBuf>);
+
+impl Unused {
+    fn keep(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Unused {
+    fn drop(&mut self) {
+        if let Some(folder) = &self.0 {
+            // A helper that got further removes it too.
+            carboy_jail::remove_tree(folder).ok();
+        }
+    }
+}
+
+impl Drop for Zygote {
+    fn drop(&mut self) {
+        // The lifeline goes with us, the helper sees it and ends; tokio reaps it.
+        self.reader.abort();
+        if let Some(folder) = &self.folder {
+            // The helper removes it, unless it was killed; what is gone already is no error.
+            carboy_jail::remove_tree(folder).ok();
+        }
+    }
+}
+
+pub(crate) fn expect(
+    what: &'static str,
+    found: Option<&str>,
+    wanted: &str,
+) -> Result<(), EngineError> {
+    let found = found.unwrap_or("nothing");
+    if found == wanted {
+        return Ok(());
+    }
+    Err(EngineError::Posture { what, found: found.into(), wanted: wanted.into() })
+}
+
+async fn tell(control: &AsyncFd<OwnedFd>, message: &impl serde::Serialize) -> io::Result<()> {
+    loop {
+        let mut ready = control.writable().await?;
+        match ready.try_io(|socket| send(socket.get_ref().as_fd(), message, &[])) {
+            Ok(result) => return result,
+            Err(_would_block) => {}
+        }
+    }
+}
+
+type Heard = Option<(FromZygote, Vec<OwnedFd>)>;
+
+async fn hear(control: &AsyncFd<OwnedFd>) -> io::Result<Heard> {
+    loop {
+        let mut ready = control.readable().await?;
+        match ready.try_io(|socket| receive(socket.get_ref().as_fd())) {
+            Ok(result) => return result,
+            Err(_would_block) => {}
+        }
+    }
+}
+
+/// The first words: plan, started, prepare, ready. `None` means that it ended without a word.
+async fn greet(
+    control: &AsyncFd<OwnedFd>,
+    plan: &ZygotePlan,
+    walls: JarWalls,
+) -> Result<Option<(OwnedFd, String)>, EngineError> {
+    tell(control, plan).await.while_doing("send the plan")?;
+    let mut pidfd = None;
+    let mut walls = Some(walls);
+    loop {
+        match hear(control).await.while_doing("listen to the zygote")? {
+            None => return Ok(None),
+            Some((FromZygote::Failed(fault), _)) => return Err(EngineError::Walls(fault)),
+            Some((FromZygote::Started {}, descriptors)) => {
+                pidfd = descriptors.into_iter().next();
+                if let Some(walls) = walls.take() {
+                    let prepare = ToZygote::<JarWalls, JarPlan>::Prepare(walls);
+                    match tell(control, &prepare).await {
+                        // It failed meanwhile. What it said about that is still to be heard.
+                        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+                        other => other.while_doing("send the walls")?,
+                    }
+                }
+            }
+            Some((FromZygote::Ready { wire, python }, _)) => {
+                if wire != WIRE_VERSION {
+                    return Err(EngineError::Version { found: wire, wanted: WIRE_VERSION });
+                }
+                return Ok(pidfd.map(|pidfd| (pidfd, python)));
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// Passes on what the zygote says until it is gone.
+async fn read(control: Arc<AsyncFd<OwnedFd>>, waiting: Shared) {
+    while let Ok(Some((message, descriptors))) = hear(&control).await {
+        let mut waiting = locked(&waiting);
+        match message {
+            FromZygote::Forked { jar } => {
+                let (end, ended) = oneshot::channel();
+                // If the caller is gone, dropping the jar's descriptors ends it: its pipes close, and
+                // it finds nobody to tell that it is sealed.
+                if let Some(answer) = waiting.forks.remove(&jar) {
+                    let forked = descriptors
+                        .try_into()
+                        .map(|descriptors| ForkedJar { descriptors, ended })
+                        .map_err(|_| too_few_descriptors());
+                    if answer.send(forked).is_ok() {
+                        waiting.ends.insert(jar, end);
+                    }
+                }
+            }
+            FromZygote::NotForked { jar, fault } => {
+                if let Some(answer) = waiting.forks.remove(&jar) {
+                    answer.send(Err(fault)).ok(); // The caller may be gone.
+                }
+            }
+            FromZygote::Ended { jar, code, signal, cpu_us, peak_memory_bytes } => {
+                if let Some(end) = waiting.ends.remove(&jar) {
+                    let ended = Ended { code, signal, cpu_us, peak_memory_bytes };
+                    end.send(ended).ok(); // The run may have been dropped.
+                }
+            }
+            FromZygote::Started {} | FromZygote::Ready { .. } | FromZygote::Failed(_) => {}
+        }
+    }
+    forget_all(&waiting);
+}
+
+/// The zygote is gone: whoever waits for it hears so.
+fn forget_all(waiting: &Shared) {
+    let mut waiting = locked(waiting);
+    waiting.gone = true;
+    waiting.forks.clear();
+    waiting.ends.clear();
+}
+
+/// A fork that was asked for.
+struct Asked<'a> {
+    waiting: &'a Shared,
+    jar: u64,
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        locked(self.waiting).forks.remove(&self.jar);
+    }
+}
+
+/// The kernel drops descriptors that the receiver has no room for.
+fn too_few_descriptors() -> SetupFault {
+    SetupFault {
+        layer: "fork".into(),
+        step: "recvmsg".into(),
+        object: "the descriptors of a jar".into(),
+        answer: "not all arrived; this process may have too many open files (ulimit -n)".into(),
+    }
+}
+
+/// The end of a stream, bounded.
+async fn keep_last(stream: OwnedFd) -> String {
+    let Ok(mut stream) = pipe::Receiver::from_owned_fd(stream) else { return String::new() };
+    let mut kept = Vec::new();
+    let mut piece = [0; 1024];
+    while let Ok(count @ 1..) = stream.read(&mut piece).await {
+        kept.extend_from_slice(&piece[..count]);
+        let excess = kept.len().saturating_sub(KEPT_STDERR);
+        kept.drain(..excess);
+    }
+    String::from_utf8_lossy(&kept).into_owned()
+}

@@ -1,0 +1,192 @@
+//! Reads Python before it runs and answers with everything that a language profile does not grant.
+//!
+//! [`check`] parses the source, walks the tree once and reports every violation with its line, its
+//! rule and what to write instead. It runs nothing and reads nothing but its arguments. For what
+//! text cannot show (a computed attribute name, a format text in a variable) it names the few
+//! places where a sentry must stand when the program runs; [`tables_for_jars`] is what those sentries go
+//! by.
+//!
+//! ```
+//! use carboy_guard::check;
+//! use carboy_protocol::{LanguagePolicy, LanguageProfile};
+//!
+//! let report = check("import subprocess", &LanguagePolicy::of(LanguageProfile::Agent));
+//! assert_eq!(report.violations[0].rule.id(), "import-not-granted");
+//! ```
+//!
+//! It is a teacher and a second layer. It is not the boundary: the walls are, and they hold without
+//! it.
+#![forbid(unsafe_code)]
+
+mod attribute;
+mod call;
+mod edit;
+mod gather;
+mod import;
+mod name;
+mod pattern;
+mod profile;
+mod report;
+mod rule;
+mod source;
+mod text;
+mod walk;
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use carboy_protocol::{Job, LanguagePolicy};
+use ruff_python_ast::{ModModule, PythonVersion};
+use ruff_python_parser::{Mode, ParseOptions, Parsed, parse_unchecked};
+use ruff_text_size::TextRange;
+
+pub use report::{Guarded, Report, Violation};
+pub use rule::Rule;
+pub use walk::{Fact, Seen};
+
+use profile::Grants;
+use report::Found;
+
+/// Reads a program and reports everything in it that the policy does not grant.
+pub fn check(source: &str, policy: &LanguagePolicy) -> Report {
+    check_given(source, policy, HashSet::new())
+}
+
+fn check_given(source: &str, policy: &LanguagePolicy, given: HashSet<&str>) -> Report {
+    let Some(grants) = Grants::of(policy) else { return Report::default() };
+    let source = &*with_plain_newlines(source);
+    match parsed(source, grants.profile.source_bytes) {
+        Err(found) => Report::refusing(source, found),
+        Ok(parsed) => {
+            let walked = walk::walk(&parsed, &grants, given);
+            if !walked.found.is_empty() {
+                return Report::refusing(source, walked.found);
+            }
+            let edited = edit::apply(source, walked.sentries);
+            Report { guarded: Guarded { edited, own: walked.own }, ..Report::default() }
+        }
+    }
+}
+
+/// Reads the program of a job. What the job gives it by name hides builtins of that name.
+pub fn check_job(job: &Job, policy: &LanguagePolicy) -> Report {
+    let inputs = job.inputs.keys().map(String::as_str);
+    let given = inputs.chain(job.tools.iter().map(|tool| tool.name.as_str())).collect();
+    check_given(&job.code, policy, given)
+}
+
+/// The names, attributes, imports and texts that the guard sees in a program, or nothing if it
+/// refuses the text itself. This is what is compared with what CPython sees.
+pub fn facts(source: &str) -> Option<Vec<Fact>> {
+    let policy = LanguagePolicy::of(carboy_protocol::LanguageProfile::Agent);
+    let grants = Grants::of(&policy)?;
+    let parsed = parsed(&with_plain_newlines(source), usize::MAX).ok()?;
+    Some(walk::walk_noting(&parsed, &grants, HashSet::new(), Some(vec![])).1)
+}
+
+/// What the runtime half goes by, for every profile.
+pub fn tables_for_jars() -> serde_json::Value {
+    profile::for_jars()
+}
+
+/// The text as CPython reads it: each kind of line end is a newline, in texts too.
+pub fn with_plain_newlines(source: &str) -> Cow<'_, str> {
+    if source.contains('\r') {
+        source.replace("\r\n", "\n").replace('\r', "\n").into()
+    } else {
+        source.into()
+    }
+}
+
+fn parsed(source: &str, most: usize) -> Result<Parsed<ModModule>, Vec<Found>> {
+    let found = source::look(source, most);
+    if !found.is_empty() {
+        return Err(found);
+    }
+    let options = ParseOptions::from(Mode::Module).with_target_version(PythonVersion::PY313);
+    let parsed = parse_unchecked(source, options);
+    if let Some(error) = parsed.errors().first() {
+        return Err(vec![Found {
+            rule: Rule::Syntax,
+            range: error.location,
+            message: format!("not Python: {}", error.error),
+            instead: "mend the line; nothing else was looked at".into(),
+        }]);
+    }
+    if let Some(error) = parsed.unsupported_syntax_errors().first() {
+        return Err(vec![Found {
+            rule: Rule::UnknownSyntax,
+            range: error.range,
+            message: error.to_string(),
+            instead: "use syntax of Python 3.10 to 3.13".into(),
+        }]);
+    }
+    parsed.try_into_module().ok_or_else(|| {
+        // A module is what was asked for.
+        vec![Found {
+            rule: Rule::UnknownSyntax,
+            range: TextRange::default(),
+            message: "not a module".into(),
+            instead: "write statements".into(),
+        }]
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use carboy_protocol::LanguageProfile;
+
+    use super::*;
+
+    fn agent(source: &str) -> Report {
+        check(source, &LanguagePolicy::of(LanguageProfile::Agent))
+    }
+
+    #[test]
+    fn a_source_may_be_as_long_as_its_profile_says() {
+        let line = "x = 1\n";
+        for (profile, most) in [(LanguageProfile::Agent, 1 << 20), (LanguageProfile::Hook, 1 << 16)]
+        {
+            let policy = LanguagePolicy::of(profile);
+            let long = line.repeat(most / line.len());
+            assert!(check(&long, &policy).is_clean());
+            let report = check(&(long + "# and more than that"), &policy);
+            assert_eq!(report.violations[0].rule, Rule::SourceSize);
+        }
+    }
+
+    #[test]
+    fn a_report_lists_a_hundred_and_counts_the_rest() {
+        let report = agent(&"eval\n".repeat(250));
+        assert_eq!((report.violations.len(), report.more), (100, 150));
+    }
+
+    #[test]
+    fn places_are_counted_in_characters_and_in_lines_as_cpython_counts_them() {
+        let report = agent("a = 'é漢'; eval\r\nb = 1\rexec\n");
+        let places: Vec<_> =
+            report.violations.iter().map(|one| (one.line, one.column, one.end_column)).collect();
+        assert_eq!(places, [(1, 11, 15), (3, 1, 5)]);
+    }
+
+    #[test]
+    fn sentries_stand_where_a_text_is_not_in_the_program() {
+        for (source, edited) in [
+            ("t.format(1)", Some("__carboy_format__(t)(1)")),
+            ("'{}'.format(1)", None),
+            ("return_ = (t).format", Some("return_ = __carboy_format__((t))")),
+            (
+                "t.format(1).format_map(d)",
+                Some("__carboy_format_map__(__carboy_format__(t)(1))(d)"),
+            ),
+            ("(t\n .  # why\n format)(1)", Some("(__carboy_format__(t\n )  # why\n )(1)")),
+            ("x.format = 1", None),
+            ("d.query('a > 1')", None),
+            ("d.query(q)", Some("__carboy_query__(d)(q)")),
+        ] {
+            let report = agent(source);
+            assert!(report.is_clean(), "{source}: {:?}", report.violations);
+            assert_eq!(report.guarded.edited.as_deref(), edited, "{source}");
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Naming what failed: the layer, the call, the object, the kernel's answer, and the way out.
+
+use carboy_protocol::SetupFault;
+use rustix::io::Errno;
+
+/// Turns an error of the kernel into a fault of a layer.
+pub(crate) trait OrFault<T> {
+    fn or_fault(self, layer: &str, step: &str, object: impl ToString) -> Result<T, SetupFault>;
+}
+
+impl<T, E: Into<std::io::Error>> OrFault<T> for Result<T, E> {
+    fn or_fault(self, layer: &str, step: &str, object: impl ToString) -> Result<T, SetupFault> {
+        self.map_err(|error| {
+            let error: std::io::Error = error.into();
+            let answer = match error.raw_os_error().map(Errno::from_raw_os_error) {
+                Some(errno) => format!("{} ({errno})", errno_name(errno)),
+                None => error.to_string(),
+            };
+            fault(layer, step, object, answer)
+        })
+    }
+}
+
+/// A fault in so many words.
+pub(crate) fn fault(
+    layer: &str,
+    step: &str,
+    object: impl ToString,
+    answer: impl ToString,
+) -> SetupFault {
+    SetupFault {
+        layer: layer.into(),
+        step: step.into(),
+        object: object.to_string(),
+        answer: answer.to_string(),
+    }
+}
+
+/// What the kernel shows differs from what the plan asked.
+pub(crate) fn expect<T: PartialEq + std::fmt::Debug>(
+    layer: &str,
+    what: impl ToString,
+    found: T,
+    wanted: T,
+) -> Result<(), SetupFault> {
+    if found == wanted {
+        return Ok(());
+    }
+    Err(fault(layer, "read back", what, format!("found {found:?}, wanted {wanted:?}")))
+}
+
+fn errno_name(errno: Errno) -> &'static str {
+    match errno {
+        Errno::PERM => "EPERM",
+        Errno::ACCESS => "EACCES",
+        Errno::NOSYS => "ENOSYS",
+        Errno::INVAL => "EINVAL",
+        Errno::NOSPC => "ENOSPC",
+        Errno::NOENT => "ENOENT",
+        Errno::NOMEM => "ENOMEM",
+        Errno::AGAIN => "EAGAIN",
+        Errno::USERS => "EUSERS",
+        Errno::BUSY => "EBUSY",
+        Errno::NOTDIR => "ENOTDIR",
+        Errno::OPNOTSUPP => "EOPNOTSUPP",
+        Errno::MFILE => "EMFILE",
+        _ => "errno",
+    }
+}
+
+/// What to do about a fault of a layer.
+pub fn hint(fault: &SetupFault) -> &'static str {
+    match fault.layer.as_str() {
+        "namespaces" => {
+            "this host refuses unprivileged user namespaces; `carboy doctor` shows the setting, \
+             and `--walls nested` runs behind the weaker walls"
+        }
+        "user namespace" => {
+            "the user map was refused; `carboy doctor` shows what this host allows, and \
+             `--walls nested` runs behind the weaker walls"
+        }
+        "private root" => {
+            "the file tree of the jar could not be built; the object must exist and be readable, \
+             and mounting must be allowed inside user namespaces (`carboy doctor`)"
+        }
+        "landlock" => {
+            "the kernel must offer Landlock version 3 (Linux 6.2 or later, `landlock` in the boot option `lsm=`); \
+             `carboy doctor` shows what it offers"
+        }
+        "seccomp" => {
+            "the kernel must offer seccomp filters with user notification (5.9 or later), and no \
+             filter around carboy may forbid them (`carboy doctor`)"
+        }
+        "capabilities" | "no new privileges" => {
+            "carboy could not give up its privileges; a filter around it may forbid capset or \
+             prctl (`carboy doctor`)"
+        }
+        "limits" => {
+            "a resource limit could not be set; the hard limit of the calling shell may be lower \
+             (`ulimit -H -a`)"
+        }
+        "identity" => {
+            "the jar's user could not be taken on; run carboy as an ordinary user, or as root \
+             with CAP_SETUID and CAP_SETGID"
+        }
+        "jar directory" => {
+            "the jar's writable directory could not be made; `carboy doctor` shows what is missing"
+        }
+        "interpreter" => {
+            "the interpreter must be a CPython from 3.10 to 3.13 that the jar's user can read; \
+             name another with --python"
+        }
+        "fork" => "the host is short of processes, memory or namespaces; try again with fewer runs",
+        _ => "`carboy doctor` shows what this host offers",
+    }
+}

@@ -1,0 +1,108 @@
+//! The helper: a single-threaded process between the engine and a zygote.
+//!
+//! A threaded engine must not fork, so it starts its own program again as a helper. The helper
+//! makes the zygote with one `clone3`, writes its maps from outside, and then only waits: for the
+//! zygote to end, or for the engine to end, in which case it takes the zygote and all its jars
+//! with it. It finds the control socket at descriptor 0 and the engine's lifeline at 1.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::ExitCode;
+
+use carboy_protocol::{FromZygote, SetupFault, WIRE_VERSION, Walls};
+use carboy_sys::{Forked, Namespaces, clone3, fds, reap};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Signal, pidfd_send_signal};
+
+use crate::fault::{OrFault, fault};
+use crate::plan::ZygotePlan;
+use crate::removal::remove_tree;
+use crate::{control, enter, identity};
+
+/// Runs the helper to its end.
+pub fn helper() -> ExitCode {
+    // It ends when the engine does, and not before: somebody must clean up.
+    carboy_sys::ignore_endings();
+    let Ok((control, lifeline)) = take_descriptors() else {
+        return ExitCode::FAILURE;
+    };
+    match run(&control, lifeline) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(fault) => {
+            // The engine may be gone already, and then nobody is left to tell.
+            control::send(&control, &FromZygote::Failed(fault), &[]).ok();
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn take_descriptors() -> std::io::Result<(OwnedFd, OwnedFd)> {
+    // Away from the standard numbers, which the zygote will want for itself.
+    let up = |fd: OwnedFd| rustix::io::fcntl_dupfd_cloexec(fd, 10);
+    Ok((up(fds::inherited(0)?)?, up(fds::inherited(1)?)?))
+}
+
+fn run(control: &OwnedFd, lifeline: OwnedFd) -> Result<(), SetupFault> {
+    let plan = control::receive::<ZygotePlan>(control).or_fault("helper", "recvmsg", "plan")?;
+    let Some((plan, _)) = plan else {
+        return Err(fault("helper", "recvmsg", "plan", "the engine went away"));
+    };
+    if plan.wire != WIRE_VERSION {
+        let answer = format!("engine speaks version {}, helper {WIRE_VERSION}", plan.wire);
+        return Err(fault("helper", "version", "", answer));
+    }
+    identity::leave_groups(&plan.identity)?;
+    let (go_read, go_write) = pipe_with(PipeFlags::CLOEXEC).or_fault("fork", "pipe", "")?;
+    let namespaces = match plan.walls {
+        Walls::Full => Namespaces::ALL,
+        Walls::Nested => Namespaces::NONE,
+    };
+    let layer = if plan.walls == Walls::Full { "namespaces" } else { "fork" };
+    match clone3(namespaces).or_fault(layer, "clone3", plan.walls.as_str())? {
+        Forked::Child => {
+            drop((go_write, lifeline));
+            match enter::enter(&plan, go_read.as_fd(), control.as_fd()) {
+                Ok(never) => match never {},
+                Err(fault) => Err(fault),
+            }
+        }
+        Forked::Parent { pidfd, pid } => {
+            drop(go_read);
+            if plan.walls == Walls::Full {
+                identity::check_namespaces(pid)?;
+                identity::write_maps(&plan.identity, pid)?;
+            }
+            control::send(control, &FromZygote::Started {}, &[pidfd.as_fd()])
+                .or_fault("helper", "sendmsg", "started")?;
+            rustix::io::write(&go_write, &[1]).or_fault("helper", "write", "go")?;
+            watch(&pidfd, &lifeline)?;
+            // Every jar died with the zygote, so nobody writes there any more.
+            match &plan.remove_at_end {
+                Some(path) => remove_tree(path).or_fault("helper", "remove", path.display()),
+                None => Ok(()),
+            }
+        }
+    }
+}
+
+/// Waits for the zygote to end, and ends it when the engine does.
+fn watch(zygote: &OwnedFd, engine: &OwnedFd) -> Result<(), SetupFault> {
+    loop {
+        let mut watched = [PollFd::new(zygote, PollFlags::IN), PollFd::new(engine, PollFlags::IN)];
+        match poll(&mut watched, None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error).or_fault("helper", "poll", ""),
+        }
+        if !watched[1].revents().is_empty() {
+            pidfd_send_signal(zygote, Signal::KILL).or_fault("helper", "pidfd_send_signal", "")?;
+        }
+        if reap(zygote).or_fault("helper", "waitid", "")?.is_some() {
+            return Ok(());
+        }
+        if !watched[1].revents().is_empty() {
+            // Killed and not reaped yet: wait for it alone.
+            let mut last = [PollFd::new(zygote, PollFlags::IN)];
+            poll(&mut last, None).or_fault("helper", "poll", "")?;
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Confines a process to a plan, and reads back what the kernel enforces.
+//!
+//! The engine resolves a policy against a host into plans ([`ZygotePlan`], [`JarWalls`],
+//! [`JarPlan`]); everything here obeys them and decides nothing. There are two entries, each a
+//! page: [`helper`] builds the walls of a zygote and becomes it, [`seal`] turns a fork of the
+//! zygote into a jar. Every step either does what the plan says or ends in a
+//! [`SetupFault`](carboy_protocol::SetupFault) that names the layer; there is no third way and no
+//! build in which a step is left out.
+//!
+//! The crate is synchronous and single-threaded, opens no network connection and reads no
+//! configuration.
+#![forbid(unsafe_code)]
+
+#[cfg(all(feature = "ablation", not(debug_assertions)))]
+compile_error!("a release has every layer: build without the feature `ablation`");
+
+mod control;
+mod enter;
+mod fault;
+mod files;
+pub mod filter;
+mod helper;
+mod identity;
+mod landlock;
+mod limits;
+mod plan;
+mod privileges;
+pub mod profile;
+mod removal;
+mod root;
+
+pub use carboy_sys::name_of as call_name;
+pub use control::{MAX_MESSAGE, inherited_socket, receive, send, send_patiently};
+pub use enter::{SealReport, seal};
+pub use fault::hint;
+pub use files::JAR_DIRECTORY_INODES;
+pub use helper::helper;
+pub use landlock::kernel_abi as landlock_kernel_abi;
+pub use limits::{Resource, Rlimit};
+pub use plan::{
+    Identity, JAR_FDS, JarDirectory, JarPlan, JarWalls, LandlockPlan, Link, Mount, MountKind,
+    SECCOMP_FD, ZYGOTE_CONTROL_FD, ZygotePlan,
+};
+pub use removal::{open_directory, remove_tree};

@@ -1,0 +1,81 @@
+//! rlimits: what the kernel itself counts for a process.
+
+use carboy_protocol::SetupFault;
+use rustix::process::{Resource as Kernel, getrlimit, setrlimit};
+use serde::{Deserialize, Serialize};
+
+use crate::fault::{OrFault, expect};
+
+const LAYER: &str = "limits";
+
+/// Something the kernel limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Resource {
+    /// Processor seconds.
+    Cpu,
+    /// Private writable memory.
+    Data,
+    /// Address space.
+    AddressSpace,
+    /// The stack of the first thread.
+    Stack,
+    /// The size of one file.
+    FileSize,
+    /// One more than the highest descriptor.
+    OpenFiles,
+    /// Core dumps.
+    Core,
+    /// Pinned memory.
+    Memlock,
+    /// Queued signals.
+    PendingSignals,
+    /// POSIX message queues.
+    MessageQueues,
+    /// Real-time priority.
+    RealtimePriority,
+}
+
+impl Resource {
+    fn kernel(self) -> Kernel {
+        match self {
+            Resource::Cpu => Kernel::Cpu,
+            Resource::Data => Kernel::Data,
+            Resource::AddressSpace => Kernel::As,
+            Resource::Stack => Kernel::Stack,
+            Resource::FileSize => Kernel::Fsize,
+            Resource::OpenFiles => Kernel::Nofile,
+            Resource::Core => Kernel::Core,
+            Resource::Memlock => Kernel::Memlock,
+            Resource::PendingSignals => Kernel::Sigpending,
+            Resource::MessageQueues => Kernel::Msgqueue,
+            Resource::RealtimePriority => Kernel::Rtprio,
+        }
+    }
+}
+
+/// One limit, soft and hard alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rlimit {
+    /// What is limited.
+    pub resource: Resource,
+    /// To how much.
+    pub value: u64,
+}
+
+/// Sets every limit and reads it back.
+pub(crate) fn apply(limits: &[Rlimit]) -> Result<(), SetupFault> {
+    for limit in limits {
+        let wanted =
+            rustix::process::Rlimit { current: Some(limit.value), maximum: Some(limit.value) };
+        let Rlimit { resource, value } = limit;
+        setrlimit(resource.kernel(), wanted).or_fault(
+            LAYER,
+            "setrlimit",
+            format_args!("{resource:?}, {value}"),
+        )?;
+        let found = getrlimit(resource.kernel());
+        expect(LAYER, format_args!("{resource:?}"), found, wanted)?;
+    }
+    Ok(())
+}

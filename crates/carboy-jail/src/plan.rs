@@ -1,0 +1,179 @@
+//! Plans: a policy resolved against a host. Every path, flag and number; no decision left.
+
+use std::os::fd::RawFd;
+use std::path::PathBuf;
+
+use carboy_protocol::Walls;
+use carboy_sys::seccomp::Instruction;
+use serde::{Deserialize, Serialize};
+
+use crate::limits::Rlimit;
+
+/// The number at which a zygote finds its control socket.
+pub const ZYGOTE_CONTROL_FD: RawFd = 3;
+/// What a jar holds: standard streams, the pipe its job comes through, the pipe its frames go to.
+pub const JAR_FDS: [RawFd; 5] = [0, 1, 2, 3, 4];
+/// Where a jar holds the socket for its last word while it seals itself; closed before any guest
+/// code runs.
+pub const SECCOMP_FD: RawFd = 5;
+
+/// Who a zygote and its jars are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// The user on the host.
+    pub outer_uid: u32,
+    /// The group on the host.
+    pub outer_gid: u32,
+    /// The user inside. Equal to `outer_uid` where there is no user namespace.
+    pub inner_uid: u32,
+    /// The group inside.
+    pub inner_gid: u32,
+    /// Whether the engine is somebody else (root) and must step down to it.
+    pub step_down: bool,
+}
+
+/// What kind of thing a mount is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MountKind {
+    /// A directory with everything below it, read-only.
+    Directory,
+    /// One file, read-only.
+    File,
+    /// One device file.
+    Device,
+}
+
+/// One thing of the host that is visible inside.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mount {
+    /// Where it is on the host.
+    pub source: PathBuf,
+    /// Where it is inside.
+    pub target: PathBuf,
+    /// What it is.
+    pub kind: MountKind,
+}
+
+/// A symbolic link of the private root.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Link {
+    /// Where it stands.
+    pub path: PathBuf,
+    /// What it says.
+    pub target: PathBuf,
+}
+
+/// What a helper builds and becomes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ZygotePlan {
+    /// [`carboy_protocol::WIRE_VERSION`] of the engine.
+    pub wire: u32,
+    /// Which walls.
+    pub walls: Walls,
+    /// Who it is.
+    pub identity: Identity,
+    /// The host name inside.
+    pub hostname: String,
+    /// What of the host is visible inside. Empty in nested walls, where Landlock alone decides.
+    pub mounts: Vec<Mount>,
+    /// Links of the private root.
+    pub links: Vec<Link>,
+    /// Where the zygote may write while it imports, in memory (full walls). Jars cover it with
+    /// their own.
+    pub temporary: Option<PathBuf>,
+    /// A directory of the host that the helper removes with everything in it at the end (nested
+    /// walls: what jars wrote).
+    pub remove_at_end: Option<PathBuf>,
+    /// The interpreter, as it is called inside.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// Its whole environment.
+    pub environment: Vec<(String, String)>,
+}
+
+/// Where a jar may write.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JarDirectory {
+    /// A file system in memory that is the jar's own, seen as `/jar` and as its temporary
+    /// directory.
+    Memory {
+        /// The temporary directory: `/tmp`, unless something readable lies below that.
+        temporary: PathBuf,
+        /// Its size.
+        bytes: u64,
+        /// How many files and directories it can hold.
+        inodes: u64,
+    },
+    /// A private directory of the host that holds `jar` and `tmp` (nested walls).
+    Host {
+        /// Its path.
+        path: PathBuf,
+    },
+}
+
+/// What Landlock is told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LandlockPlan {
+    /// The version that must be enforced.
+    pub abi: u32,
+    /// Paths that can be read, with everything below them.
+    pub readable: Vec<PathBuf>,
+}
+
+/// What is the same for every jar of a zygote.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JarWalls {
+    /// Which walls.
+    pub walls: Walls,
+    /// Who it is.
+    pub identity: Identity,
+    /// The host name inside.
+    pub hostname: String,
+    /// The kernel's file rules.
+    pub landlock: LandlockPlan,
+    /// The name of the system-call profile.
+    pub profile: String,
+    /// The profile, compiled.
+    #[serde(with = "program")]
+    pub program: Vec<Instruction>,
+    /// The second filter, which takes back what sealing itself needed.
+    #[serde(with = "program")]
+    pub closing: Vec<Instruction>,
+}
+
+/// What is particular to one jar.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JarPlan {
+    /// Where it may write.
+    pub directory: JarDirectory,
+    /// The kernel's limits on it.
+    pub rlimits: Vec<Rlimit>,
+}
+
+/// Instructions as plain numbers.
+mod program {
+    use super::Instruction;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(program: &[Instruction], to: S) -> Result<S::Ok, S::Error> {
+        let plain: Vec<(u16, u8, u8, u32)> = program
+            .iter()
+            .map(|step| (step.code, step.jump_true, step.jump_false, step.constant))
+            .collect();
+        plain.serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Instruction>, D::Error> {
+        let plain = Vec::<(u16, u8, u8, u32)>::deserialize(from)?;
+        let step = |(code, jump_true, jump_false, constant)| Instruction {
+            code,
+            jump_true,
+            jump_false,
+            constant,
+        };
+        Ok(plain.into_iter().map(step).collect())
+    }
+}

@@ -1,0 +1,46 @@
+//! The words and the frames of carboy.
+//!
+//! Every other crate, the command line, the JSON surfaces and the Python side use the types
+//! defined here, so that one thing has one name everywhere:
+//!
+//! * a caller hands over a [`Job`] under a [`Policy`];
+//! * what came of it is an [`Outcome`], with its [`GuestError`], [`Denial`]s, [`Usage`] and
+//!   [`Isolation`];
+//! * engine, zygote and jar talk in [`frame`]s of JSON whose bytes are [checked](json) before
+//!   anything is built from them.
+//!
+//! ```
+//! use carboy_protocol::{Policy, Preset};
+//! let policy = Policy::preset(Preset::Low);
+//! assert_eq!(policy.limits.memory_bytes, 256 << 20);
+//! assert!(policy.validate().is_ok());
+//! ```
+//!
+//! The crate does no input or output, starts nothing and knows no host path.
+#![forbid(unsafe_code)]
+
+mod exit;
+pub mod frame;
+mod job;
+pub mod json;
+mod language;
+mod outcome;
+pub mod pipe;
+mod policy;
+mod quantity;
+mod tool;
+mod wire;
+
+pub use exit::ExitCode;
+pub use job::Job;
+pub use language::{LanguagePolicy, LanguageProfile};
+pub use outcome::{
+    Artifact, Denial, GuestError, Isolation, Kind, Layer, Layers, LimitHit, Outcome, Output,
+    Status, Usage,
+};
+pub use policy::{LimitName, Limits, Network, Policy, PolicyFault, Preset, Walls};
+pub use tool::{CallStatus, Tool, ToolCall, ToolFault, ToolFaultKind};
+pub use wire::{
+    FromJar, FromZygote, GuardFrame, GuestFailure, JobFrame, ResultFault, SetupFault, ToJar,
+    ToZygote, WIRE_VERSION,
+};

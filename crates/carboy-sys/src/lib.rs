@@ -1,0 +1,31 @@
+//! The only unsafe code of carboy: calls of the kernel and of CPython behind safe signatures.
+//!
+//! What `rustix` already offers safely is used from there, by the crates that need it. Here stands
+//! only what it does not offer: `clone3` with namespaces, `mount_setattr`, descriptors at fixed
+//! numbers, seccomp filters and their notifications, `waitid` with resource usage, the names of
+//! system calls, and the three functions CPython wants around a fork.
+//!
+//! Each function does one thing, decides nothing and has no words for users: errors are plain
+//! [`std::io::Error`]s, and the caller says what they mean.
+
+mod clone;
+pub mod cpython;
+pub mod fds;
+mod landlock;
+mod mount;
+pub mod seccomp;
+mod signals;
+mod syscalls;
+mod wait;
+
+pub use clone::{Forked, Namespaces, clone3};
+pub use landlock::landlock_abi;
+pub use mount::{MountFlags, mount_setattr};
+pub use signals::{default_all as default_signals, ignore_endings};
+pub use syscalls::{name_of, number_of};
+pub use wait::{Ended, cpu_time, exit_now, reap};
+
+/// The result of a raw system call: `-1` means that `errno` says why.
+fn check(value: libc::c_long) -> std::io::Result<libc::c_long> {
+    if value == -1 { Err(std::io::Error::last_os_error()) } else { Ok(value) }
+}

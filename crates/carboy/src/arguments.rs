@@ -1,0 +1,287 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+
+use carboy_engine::{Config, Engine, Installation, PoolConfig, RunError};
+use carboy_protocol::{ExitCode, LanguageProfile, Policy, Preset, Walls};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::failure::Failure;
+use crate::policy_file;
+
+/// Runs Python that nobody has reviewed, sealed by the kernel.
+#[derive(Parser)]
+#[command(name = "carboy", version, after_help = exit_codes())]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Run a script in a jar of its own and say what came of it
+    Run(Run),
+    /// Say what a language profile does not grant in a script, without running it
+    Check(Check),
+    /// Show what this host offers, layer by layer, and what is missing
+    Doctor(Doctor),
+    /// Print the plan: everything a run would be sealed to, before anything runs
+    Explain(Explain),
+    /// Time runs on this machine: bare, sealed, cold, with packages, and beside others
+    Bench(Bench),
+    /// Run jobs for a program: requests as JSON lines on standard input, answers on standard output
+    Pipe(Pipe),
+    /// Attack this carboy on this machine, and say of each attack what held
+    Drill(Drill),
+}
+
+#[derive(Args)]
+pub struct Pipe {
+    /// The interpreter: a CPython from 3.10 to 3.13, or the python of a venv
+    #[arg(long, value_name = "PATH", default_value = "python3")]
+    pub python: PathBuf,
+    /// Modules to import before jobs come, once for all
+    #[arg(long, value_name = "MODULE", value_delimiter = ',')]
+    pub preload: Vec<String>,
+    /// Speak over this inherited socket instead of standard input and output
+    #[arg(long, value_name = "NUMBER")]
+    pub descriptor: Option<i32>,
+}
+
+#[derive(Args)]
+pub struct Drill {
+    /// Only this row, or all variants of one; may be given more than once
+    #[arg(long, value_name = "ID")]
+    pub row: Vec<String>,
+    /// Only one class: confidentiality, integrity, availability, cross-run, protocol
+    #[arg(long)]
+    pub class: Option<String>,
+    /// The walls to attack
+    #[arg(long, value_name = "WALLS", default_value = "full")]
+    pub walls: WallsName,
+    /// Some rows of each class, without controls: a few seconds, for the start of a service
+    #[arg(long)]
+    pub quick: bool,
+    /// Do not show that the attacks succeed where nothing stops them
+    #[arg(long)]
+    pub no_controls: bool,
+    /// Run racing rows at most so often
+    #[arg(long, value_name = "TIMES")]
+    pub repeats: Option<usize>,
+    /// Print the rows and attack nothing
+    #[arg(long)]
+    pub list: bool,
+    /// The interpreter inside
+    #[arg(long, value_name = "PATH", default_value = "python3")]
+    pub python: PathBuf,
+    /// Rows from this folder instead of those that the program carries
+    #[arg(long, value_name = "FOLDER")]
+    pub corpus: Option<PathBuf>,
+    /// Print what came of it as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Write a report as one HTML page
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub struct Bench {
+    /// The interpreter to measure with; one that has numpy and pandas shows them too
+    #[arg(long, value_name = "PATH", default_value = "python3")]
+    pub python: PathBuf,
+    /// Also time other sandboxes, where they are installed
+    #[arg(long)]
+    pub peers: bool,
+    /// A fifth of the runs
+    #[arg(long)]
+    pub quick: bool,
+    /// Measure only these parts
+    #[arg(long, value_name = "PART", value_delimiter = ',')]
+    pub only: Vec<BenchPart>,
+    /// Write every sample to a file
+    #[arg(long, value_name = "FILE")]
+    pub raw: Option<PathBuf>,
+    /// Print the numbers as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A part of a bench.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum BenchPart {
+    Bare,
+    C1,
+    C4,
+    C16,
+    Cold,
+    Guard,
+    Jar,
+    Numpy,
+    Pandas,
+    Peers,
+}
+
+#[derive(Args)]
+pub struct Run {
+    /// The script, or - for standard input
+    #[arg(required_unless_present = "code", conflicts_with = "code")]
+    pub file: Option<PathBuf>,
+    /// The script itself
+    #[arg(short, long)]
+    pub code: Option<String>,
+    /// What the script sees as `context`: JSON, or @FILE to read it from a file
+    #[arg(long, value_name = "JSON")]
+    pub input: Option<String>,
+    #[command(flatten)]
+    pub choice: Choice,
+    /// Print the outcome as JSON and nothing else
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct Check {
+    /// The script, or - for standard input
+    pub file: PathBuf,
+    /// What is granted, if not what the policy says: agent for data work, hook for scripts that
+    /// only compute
+    #[arg(long, value_name = "PROFILE")]
+    pub profile: Option<ProfileName>,
+    /// A policy file, for the modules that it grants beyond the profile
+    #[arg(long, value_name = "FILE")]
+    pub policy: Option<PathBuf>,
+    /// Print the report as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct Doctor {
+    /// The interpreter to examine
+    #[arg(long, value_name = "PATH", default_value = "python3")]
+    pub python: PathBuf,
+    /// Print the report as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct Explain {
+    #[command(flatten)]
+    pub choice: Choice,
+    /// Print the plan as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What `run` and `explain` have in common: the policy and the interpreter.
+#[derive(Args)]
+pub struct Choice {
+    /// A policy file: .toml, .yaml or .json
+    #[arg(long, value_name = "FILE", conflicts_with = "preset")]
+    pub policy: Option<PathBuf>,
+    /// A named policy
+    #[arg(long, value_name = "PRESET")]
+    pub preset: Option<PresetName>,
+    /// What surrounds the jar, if not what the policy says
+    #[arg(long, value_name = "WALLS")]
+    pub walls: Option<WallsName>,
+    /// Which Python the script may be written in, if not what the policy says
+    #[arg(long, value_name = "PROFILE")]
+    pub profile: Option<ProfileName>,
+    /// The interpreter: a CPython from 3.10 to 3.13, or the python of a venv
+    #[arg(long, value_name = "PATH", default_value = "python3")]
+    pub python: PathBuf,
+    /// Modules to import before the run starts, outside its limits
+    #[arg(long, value_name = "MODULE", value_delimiter = ',')]
+    pub preload: Vec<String>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum PresetName {
+    Low,
+    Medium,
+    High,
+    Max,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum ProfileName {
+    Open,
+    Agent,
+    Hook,
+}
+
+impl From<ProfileName> for LanguageProfile {
+    fn from(name: ProfileName) -> LanguageProfile {
+        match name {
+            ProfileName::Open => LanguageProfile::Open,
+            ProfileName::Agent => LanguageProfile::Agent,
+            ProfileName::Hook => LanguageProfile::Hook,
+        }
+    }
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum WallsName {
+    Full,
+    Nested,
+}
+
+impl From<WallsName> for Walls {
+    fn from(name: WallsName) -> Walls {
+        match name {
+            WallsName::Full => Walls::Full,
+            WallsName::Nested => Walls::Nested,
+        }
+    }
+}
+
+impl Choice {
+    /// The policy chosen.
+    pub fn policy(&self) -> Result<Policy, Failure> {
+        let mut policy = match (&self.policy, self.preset) {
+            (Some(file), _) => policy_file::read(file)?,
+            (None, Some(PresetName::Low)) => Policy::preset(Preset::Low),
+            (None, Some(PresetName::Medium)) => Policy::preset(Preset::Medium),
+            (None, Some(PresetName::High)) => Policy::preset(Preset::High),
+            (None, Some(PresetName::Max)) => Policy::preset(Preset::Max),
+            (None, None) => Policy::default(),
+        };
+        if let Some(walls) = self.walls {
+            policy.walls = walls.into();
+        }
+        if let Some(profile) = self.profile {
+            policy.language.profile = profile.into();
+        }
+        Ok(policy)
+    }
+
+    /// An engine for the interpreter chosen.
+    pub fn engine(&self) -> Result<Engine, Failure> {
+        engine(self.python.clone(), self.preload.clone())
+    }
+}
+
+/// The parts that lie beside this program.
+pub fn installation() -> Result<Installation, Failure> {
+    let program = std::env::current_exe().map_err(Failure::os("find this program"))?;
+    Ok(Installation::beside(program).map_err(RunError::Engine)?)
+}
+
+/// An engine with the parts that lie beside this program.
+pub fn engine(python: PathBuf, preload: Vec<String>) -> Result<Engine, Failure> {
+    Ok(Engine::new(Config {
+        preload,
+        // One run needs one jar.
+        pool: PoolConfig { ceiling: 0, ..PoolConfig::default() },
+        ..Config::new(installation()?, python)
+    })?)
+}
+
+fn exit_codes() -> String {
+    let rows =
+        ExitCode::TABLE.iter().map(|(code, words)| format!("  {:>2}  {words}\n", *code as u8));
+    format!("Exit codes of `carboy run`:\n{}", rows.collect::<String>())
+}

@@ -1,0 +1,181 @@
+//! `carboy bench`.
+
+use std::io::Write;
+
+use carboy_engine::Python;
+use serde_json::{Map, Value, json};
+
+use crate::arguments::{self, BenchPart};
+use crate::bench::{self, Size};
+use crate::failure::{Failure, print, print_json};
+use crate::paint::Paint;
+
+pub async fn bench(arguments: arguments::Bench) -> Result<std::process::ExitCode, Failure> {
+    let installation = arguments::installation()?;
+    let python = Python::find(&arguments.python)?.program;
+    let size = if arguments.quick {
+        Size { paced: 200, loaded: 800 }
+    } else {
+        Size { paced: 1000, loaded: 4000 }
+    };
+    let mut bench = bench::Bench { installation, python, size, raw: Map::new() };
+    let progress = Progress(!arguments.json);
+    let mut report = json!({ "machine": bench::machine(&bench.python), "job": bench::JOB });
+
+    let wanted = |part| arguments.only.is_empty() || arguments.only.contains(&part);
+    if wanted(BenchPart::Bare) {
+        progress.say("bare fork and run");
+        report["bare"] = bench.bare(&[])?;
+    }
+    if wanted(BenchPart::C1) {
+        progress.say("sealed, one caller");
+        report["sealed"]["c1"] = bench.paced("sealed.c1", &[]).await?;
+    }
+    for (part, callers) in [(BenchPart::C4, 4), (BenchPart::C16, 16)] {
+        if wanted(part) {
+            progress.say(&format!("sealed, {callers} callers"));
+            let name = format!("c{callers}");
+            report["sealed"][&name] = bench.loaded(&format!("sealed.{name}"), callers).await?;
+        }
+    }
+    if wanted(BenchPart::Cold) {
+        progress.say("cold start");
+        report["cold"] = bench.cold().await?;
+    }
+    if wanted(BenchPart::Jar) {
+        progress.say("a hundred jars");
+        let stdlib = bench.hundred(&[], bench::JOB).await?;
+        report["refill"] = json!({ "ms": stdlib["refill_ms"] });
+        report["jar"]["unique_bytes"]["stdlib"] = stdlib["unique_bytes"].clone();
+    }
+    if wanted(BenchPart::Guard) {
+        progress.say("the guard");
+        report["guard"] = bench.guard().await?;
+    }
+    if wanted(BenchPart::Numpy) && bench.has("numpy") {
+        progress.say("a hundred jars that use numpy");
+        let code = "import numpy\nresult = float(numpy.arange(100).sum())";
+        report["numpy_100"] = bench.hundred(&["numpy"], code).await?;
+    }
+    if wanted(BenchPart::Pandas) && bench.has("pandas") {
+        progress.say("pandas preloaded");
+        report["pandas"]["bare"] = bench.bare(&["pandas"])?;
+        report["pandas"]["c1"] = bench.paced("pandas.c1", &["pandas"]).await?;
+        let standing = bench.hundred(&["pandas"], bench::JOB).await?;
+        report["jar"]["unique_bytes"]["pandas"] = standing["unique_bytes"].clone();
+    }
+    if arguments.peers && wanted(BenchPart::Peers) {
+        progress.say("peers");
+        report["peers"] = bench.peers();
+    }
+    report["ratios"] = ratios(&report);
+    if let Some(file) = &arguments.raw {
+        let text = Value::Object(bench.raw).to_string();
+        std::fs::write(file, text).map_err(Failure::os("write the raw samples"))?;
+    }
+    if arguments.json {
+        print_json(&report)?;
+    } else {
+        let text = page(&report, Paint::stdout());
+        print(&text)?;
+    }
+    Ok(0.into())
+}
+
+/// Says what is being measured, to a person.
+struct Progress(bool);
+
+impl Progress {
+    fn say(&self, what: &str) {
+        if self.0 {
+            // Only for whoever watches.
+            std::io::stderr().write_all(format!("measuring: {what}\n").as_bytes()).ok();
+        }
+    }
+}
+
+/// Machines differ; what holds between two numbers of one run holds elsewhere too.
+fn ratios(report: &Value) -> Value {
+    let over = |a: &Value, b: &Value| Some(a.as_f64()? / b.as_f64()?);
+    json!({
+        "sealed_c1_over_bare_p50": over(&report["sealed"]["c1"]["p50_ms"], &report["bare"]["p50_ms"]),
+        "sealed_c16_over_bare_runs_per_s":
+            over(&report["sealed"]["c16"]["runs_per_s"], &report["bare"]["runs_per_s"]),
+    })
+}
+
+fn page(report: &Value, paint: Paint) -> String {
+    let mut text = String::new();
+    let machine = &report["machine"];
+    let word = |value: &Value| value.as_str().unwrap_or("unknown").to_owned();
+    text.push_str(&format!(
+        "{}\n  Linux {}, {} processors, {}\n  CPython {}\n\n",
+        paint.bold("machine"),
+        word(&machine["kernel"]),
+        machine["processors"],
+        word(&machine["processor"]),
+        word(&machine["python"]).lines().next().unwrap_or_default(),
+    ));
+    let mut rows: Vec<(String, &Value)> = vec![
+        ("bare fork and run".into(), &report["bare"]),
+        ("sealed, 1 caller".into(), &report["sealed"]["c1"]),
+        ("sealed, 4 callers".into(), &report["sealed"]["c4"]),
+        ("sealed, 16 callers".into(), &report["sealed"]["c16"]),
+        ("sealed, cold start".into(), &report["cold"]),
+        ("bare, pandas".into(), &report["pandas"]["bare"]),
+        ("sealed, pandas".into(), &report["pandas"]["c1"]),
+    ];
+    for (name, peer) in report["peers"].as_object().into_iter().flatten() {
+        rows.push((name.clone(), peer));
+    }
+    let missing: Vec<String> = rows
+        .iter()
+        .filter(|(_, value)| value["skipped"].is_string())
+        .map(|(name, _)| name.clone())
+        .collect();
+    rows.retain(|(_, value)| value["p50_ms"].is_number());
+    let p50 = |value: &Value| value["p50_ms"].as_f64().unwrap_or(0.0);
+    let most = rows.iter().map(|(_, value)| p50(value)).fold(0.001, f64::max);
+    text.push_str(&format!(
+        "{}\n",
+        paint.bold("time to the answer, ms (bars on a logarithmic scale)")
+    ));
+    for (name, value) in &rows {
+        // From 10 µs to the slowest, so that a bar a third as long is not a third of the time.
+        let part = ((p50(value) / 0.01).ln() / (most / 0.01).ln()).clamp(0.02, 1.0);
+        let bar = "█".repeat((part * 30.0).round() as usize);
+        let rate =
+            value["runs_per_s"].as_f64().map_or(String::new(), |rate| format!("{rate:>7.0}/s"));
+        text.push_str(&format!(
+            "  {name:<20} {:>9.3} p50 {:>9.3} p99 {rate:>9}  {}\n",
+            p50(value),
+            value["p99_ms"].as_f64().unwrap_or(0.0),
+            paint.cyan(&bar),
+        ));
+    }
+    if !missing.is_empty() {
+        let why = "not installed for this interpreter and user, or it failed";
+        text.push_str(&format!("  not measured: {} ({why})\n", missing.join(", ")));
+    }
+    text.push_str(&format!("\n{}\n", paint.bold("jars")));
+    let mut line = |name: &str, value: &Value, unit: &str, scale: f64| {
+        if let Some(number) = value.as_f64() {
+            text.push_str(&format!("  {name:<34} {:>9.2} {unit}\n", number / scale));
+        }
+    };
+    line("made and warmed, each", &report["refill"]["ms"], "ms", 1.0);
+    line("100 with numpy answered in", &report["numpy_100"]["wall_ms"], "ms", 1.0);
+    let unique = &report["jar"]["unique_bytes"];
+    line("memory of its own, stdlib", &unique["stdlib"], "MiB", f64::from(1 << 20));
+    line("memory of its own, pandas", &unique["pandas"], "MiB", f64::from(1 << 20));
+    let guard = &report["guard"];
+    line("guard: CPython parse over check", &guard["cpython_over_check"], "×", 1.0);
+    line("guard: check of 3,000 lines", &guard["check"]["p50_ms"], "ms", 1.0);
+    for name in ["fib", "attributes", "group_by"] {
+        line(&format!("guarded over unguarded, {name}"), &guard[name]["agent_over_open"], "×", 1.0);
+    }
+    let ratios = &report["ratios"];
+    line("sealed over bare, p50", &ratios["sealed_c1_over_bare_p50"], "×", 1.0);
+    line("sealed over bare, runs per second", &ratios["sealed_c16_over_bare_runs_per_s"], "×", 1.0);
+    text
+}

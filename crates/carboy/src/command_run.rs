@@ -1,0 +1,203 @@
+//! `carboy run`.
+
+use std::io::{IsTerminal, Read, Write};
+use std::path::Path;
+
+use carboy_engine::{Chunk, RunOptions, Stream};
+use carboy_protocol::{ExitCode, Job, Kind, Outcome};
+use serde_json::value::RawValue;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::arguments::Run;
+use crate::failure::{Failure, print, print_json};
+use crate::guest_text::{Whole, visible};
+use crate::paint::Paint;
+
+pub async fn run(arguments: Run) -> Result<std::process::ExitCode, Failure> {
+    match attempt(&arguments).await {
+        Err(failure) if arguments.json => failure.report_json(),
+        other => other,
+    }
+}
+
+async fn attempt(arguments: &Run) -> Result<std::process::ExitCode, Failure> {
+    let mut job = Job::new(source(arguments)?).with_policy(arguments.choice.policy()?);
+    if let Some(text) = &arguments.input {
+        job = job.with_input("context", input(text)?);
+    }
+    let engine = arguments.choice.engine()?;
+    let (stop, cancel) = oneshot::channel();
+    tokio::spawn(async move {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            // The run may be over already.
+            stop.send(()).ok();
+        }
+        if tokio::signal::ctrl_c().await.is_ok() {
+            // Twice means now. The helper sees us go and takes everything with it.
+            std::process::exit(i32::from(ExitCode::Cancelled as u8));
+        }
+    });
+    let (chunks, printer) = if arguments.json {
+        (None, None)
+    } else {
+        let (sender, receiver) = mpsc::channel(16);
+        // A thread of its own: a slow terminal must not hold up the deadline.
+        (Some(sender), Some(tokio::task::spawn_blocking(|| print_chunks(receiver))))
+    };
+    let ran = engine
+        .run_with(job, RunOptions { chunks, cancel: Some(cancel), ..RunOptions::default() })
+        .await;
+    if let Some(printer) = printer {
+        // A closed standard output is no reason to lose the outcome.
+        printer.await.ok();
+    }
+    engine.shutdown().await;
+    let outcome = ran?;
+    if arguments.json {
+        print_json(&outcome)?;
+    } else {
+        print_end(&outcome)?;
+    }
+    Ok((ExitCode::of(&outcome) as u8).into())
+}
+
+/// The script's text.
+fn source(arguments: &Run) -> Result<String, Failure> {
+    if let Some(code) = &arguments.code {
+        return Ok(code.clone());
+    }
+    read_script(arguments.file.as_deref().unwrap_or(Path::new("-")))
+}
+
+/// The text of a file, or of standard input.
+pub fn read_script(file: &Path) -> Result<String, Failure> {
+    let bytes = if file == Path::new("-") {
+        let mut bytes = Vec::new();
+        let most = Job::MAX_CODE as u64 + 1;
+        std::io::stdin()
+            .take(most)
+            .read_to_end(&mut bytes)
+            .map_err(Failure::os("read the script from standard input"))?;
+        bytes
+    } else {
+        std::fs::read(file).map_err(|error| {
+            Failure::usage(
+                format!("cannot read the script {}: {error}", file.display()),
+                "name a Python file, - for standard input, or pass the code with -c",
+            )
+        })?
+    };
+    String::from_utf8(bytes).map_err(|_| {
+        Failure::usage(
+            format!("the script {} is not UTF-8", file.display()),
+            "save it as UTF-8; other encodings are not accepted, whatever a coding line says",
+        )
+    })
+}
+
+/// The input as JSON.
+fn input(text: &str) -> Result<Box<RawValue>, Failure> {
+    let wrong = |why: String| {
+        Failure::usage(
+            format!("the input cannot be used: {why}"),
+            "pass one JSON value, for example --input '[1, 2, 3]', or --input @data.json",
+        )
+    };
+    let text = match text.strip_prefix('@') {
+        Some(file) => std::fs::read_to_string(file)
+            .map_err(|error| wrong(format!("cannot read {file}: {error}")))?,
+        None => text.to_owned(),
+    };
+    RawValue::from_string(text).map_err(|error| wrong(error.to_string()))
+}
+
+/// Prints output as it comes.
+fn print_chunks(mut chunks: mpsc::Receiver<Chunk>) -> std::io::Result<()> {
+    let (mut out, mut err) = (Whole::default(), Whole::default());
+    while let Some(chunk) = chunks.blocking_recv() {
+        match chunk.stream {
+            Stream::Stdout => write_guest(std::io::stdout(), &mut out, &chunk.bytes)?,
+            Stream::Stderr => write_guest(std::io::stderr(), &mut err, &chunk.bytes)?,
+        }
+    }
+    Ok(())
+}
+
+fn write_guest(
+    mut to: impl Write + IsTerminal,
+    whole: &mut Whole,
+    bytes: &[u8],
+) -> std::io::Result<()> {
+    if to.is_terminal() {
+        to.write_all(visible(&whole.take(bytes)).as_bytes())?;
+    } else {
+        to.write_all(bytes)?;
+    }
+    to.flush()
+}
+
+/// The result on standard output; how it went on standard error.
+fn print_end(outcome: &Outcome) -> Result<(), Failure> {
+    let paint = Paint::stderr();
+    let mut end = String::new();
+    if let Some(result) = &outcome.result {
+        let mut text = result.get().to_owned();
+        text.push('\n');
+        let shown = if std::io::stdout().is_terminal() { visible(&text) } else { text };
+        print(&shown)?;
+    }
+    if let Some(error) = &outcome.error {
+        if let Some(traceback) = &error.traceback {
+            end.push_str(&paint.dim(visible(traceback).trim_end()));
+            end.push('\n');
+        }
+        let place = error.line.map(|line| format!(" (line {line})")).unwrap_or_default();
+        let head = match &error.limit {
+            Some(limit) => format!("limit {}", limit.name.as_str()),
+            None => visible(&error.type_name),
+        };
+        let message = visible(&error.message);
+        end.push_str(&format!("{} {head}{place}: {message}\n", paint.red("error:")));
+        if let Some(hint) = &error.hint {
+            end.push_str(&format!("{} {hint}\n", paint.cyan("hint:")));
+        }
+    }
+    for denial in &outcome.denials {
+        let times = if denial.count == 1 { String::new() } else { format!(" ×{}", denial.count) };
+        // What the error above says need not be said twice.
+        let said = outcome.error.as_ref().is_some_and(|error| {
+            error.hint.as_ref() == Some(&denial.hint) || error.message == denial.hint
+        });
+        let hint = if said { String::new() } else { format!(": {}", visible(&denial.hint)) };
+        let what = visible(&denial.what);
+        let place = denial.line.map(|line| format!(" (line {line})")).unwrap_or_default();
+        end.push_str(&format!("{} {what}{place}{times}{hint}\n", paint.yellow("denied:")));
+    }
+    for artifact in &outcome.artifacts {
+        let path = visible(&artifact.path);
+        end.push_str(&format!("{} {path} ({} bytes)\n", paint.green("file:"), artifact.bytes));
+    }
+    let (word, usage) = (kind_word(outcome), outcome.usage);
+    let word = if outcome.error.is_none() { paint.green(word) } else { paint.red(word) };
+    let peak = usage.peak_memory_bytes as f64 / f64::from(1 << 20);
+    let figures = format!(
+        "{:.1} ms wall, {:.1} ms cpu, {peak:.1} MiB, {} walls",
+        usage.wall_ms,
+        usage.cpu_ms,
+        outcome.isolation.walls.as_str()
+    );
+    end.push_str(&format!("{word} {}\n", paint.dim(&figures)));
+    std::io::stderr().write_all(end.as_bytes()).map_err(Failure::os("write to standard error"))
+}
+
+fn kind_word(outcome: &Outcome) -> &'static str {
+    match outcome.error.as_ref().map(|error| error.kind) {
+        None => "ok",
+        Some(Kind::Exception) => "exception",
+        Some(Kind::Limit) => "limit",
+        Some(Kind::Denied) => "denied",
+        Some(Kind::Rejected) => "rejected",
+        Some(Kind::Crash) => "crash",
+        Some(Kind::Cancelled) => "cancelled",
+    }
+}

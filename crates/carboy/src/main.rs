@@ -1,0 +1,68 @@
+//! The `carboy` command: parses, wires, prints.
+//!
+//! Everything it does is done by the engine. The one exception is `carboy helper`, which is how
+//! the engine starts this program again as the single-threaded parent of a zygote.
+#![forbid(unsafe_code)]
+
+mod arguments;
+mod bench;
+mod command_bench;
+mod command_check;
+mod command_doctor;
+mod command_drill;
+mod command_explain;
+mod command_pipe;
+mod command_run;
+mod drill_page;
+mod failure;
+mod guest_text;
+mod paint;
+mod policy_file;
+
+use std::process::ExitCode;
+
+use arguments::{Arguments, Command};
+use clap::Parser;
+use failure::Failure;
+
+fn main() -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|word| word == "helper") {
+        return carboy_jail::helper();
+    }
+    let arguments = Arguments::parse();
+    let done = harden().and_then(|()| {
+        let socket = match &arguments.command {
+            Command::Pipe(pipe) => command_pipe::inherited(pipe)?,
+            _ => None,
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(Failure::os("start the runtime"))?;
+        runtime.block_on(async {
+            match arguments.command {
+                Command::Run(run) => command_run::run(run).await,
+                Command::Check(check) => command_check::check_file(&check),
+                Command::Doctor(doctor) => command_doctor::doctor(doctor).await,
+                Command::Explain(explain) => command_explain::explain(explain),
+                Command::Bench(bench) => command_bench::bench(bench).await,
+                Command::Pipe(pipe) => command_pipe::pipe(pipe, socket).await,
+                Command::Drill(drill) => command_drill::drill(drill).await,
+            }
+        })
+    });
+    match done {
+        Ok(code) => code,
+        Err(failure) => failure.report(),
+    }
+}
+
+/// The engine touches guest bytes and may hold secrets: no other process of this user can read
+/// its memory, and it never leaves a core dump.
+fn harden() -> Result<(), Failure> {
+    use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        .map_err(Failure::os("hide this process's memory"))?;
+    setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })
+        .map_err(Failure::os("forbid core dumps"))
+}

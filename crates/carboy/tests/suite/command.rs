@@ -1,0 +1,186 @@
+//! The command as a person or a program meets it.
+
+use std::fs;
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+use carboy_protocol::Walls;
+use serde_json::Value;
+
+use crate::support::*;
+
+fn run(arguments: &[&str]) -> Output {
+    Command::new(program())
+        .args(["run", "--walls", walls().as_str(), "--python"])
+        .arg(python())
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn exit_codes_are_those_of_the_table() {
+    let folder = Folder::new();
+    let strict = folder.0.join("strict.toml");
+    fs::write(&strict, format!("walls = \"{}\"\n[limits]\nwall_ms = 300\n", walls().as_str()))
+        .unwrap();
+    for (code, arguments) in [
+        (0, vec!["-c", "result = 1"]),
+        (1, vec!["-c", "1/0"]),
+        (1, vec!["-c", "result = {1}"]),
+        (2, vec!["-c", "1", "--input", "{not json"]),
+        (2, vec!["-c", "1", "--no-such-option"]),
+        (2, vec!["/no/such/file.py"]),
+        (2, vec!["-c", "1", "--policy", "/no/such/policy.toml"]),
+        (3, vec!["-c", "while True: pass", "--policy", strict.to_str().unwrap()]),
+        (4, vec!["-c", "import socket; socket.socket()"]),
+        (6, vec!["-c", "import os; os._exit(0)"]),
+    ] {
+        let output = run(&arguments);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", text(&output.stderr));
+    }
+    let output =
+        Command::new(program()).args(["run", "-c", "1", "--python", "/no/python"]).output();
+    assert_eq!(output.unwrap().status.code(), Some(2));
+}
+
+#[test]
+fn a_file_standard_input_and_code_are_the_same() {
+    let folder = Folder::new();
+    let script = folder.0.join("script.py");
+    fs::write(&script, "print('hi')\nresult = [context, 2]\n").unwrap();
+    let output = run(&[script.to_str().unwrap(), "--input", "1"]);
+    assert_eq!(text(&output.stdout), "hi\n[1,2]\n");
+    let data = folder.0.join("data.json");
+    fs::write(&data, "1").unwrap();
+    let mut child = Command::new(program())
+        .args(["run", "-", "--walls", walls().as_str(), "--python"])
+        .arg(python())
+        .arg("--input")
+        .arg(format!("@{}", data.display()))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"print('hi')\nresult = [context, 2]\n").unwrap();
+    assert_eq!(text(&child.wait_with_output().unwrap().stdout), "hi\n[1,2]\n");
+}
+
+#[test]
+fn a_person_sees_the_error_its_hint_and_what_was_denied() {
+    let output = run(&["-c", "import socket\nprint('before')\nsocket.socket()"]);
+    let said = text(&output.stderr);
+    assert_eq!(text(&output.stdout), "before\n");
+    for words in [
+        "error: PermissionError (line 3)",
+        "hint: the policy allows no network",
+        "denied: socket",
+        " ms wall",
+    ] {
+        assert!(said.contains(words), "no {words:?} in {said}");
+    }
+    let said = text(&run(&["-c", "x = bytearray(10**11)"]).stderr);
+    assert!(said.contains("error: limit memory_bytes (line 1)"), "{said}");
+}
+
+#[test]
+fn json_is_one_value_and_nothing_else() {
+    let output = run(&["--json", "-c", "print('x')\nresult = {'a': 1}"]);
+    let outcome: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(outcome["status"], "ok");
+    assert_eq!(outcome["result"]["a"], 1);
+    assert_eq!(outcome["stdout"]["text"], "x\n");
+    assert_eq!(outcome["isolation"]["walls"], walls().as_str());
+    assert!(output.stderr.is_empty());
+    let output = run(&["--json", "-c", "1", "--input", "nope"]);
+    let failure: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(failure["failure"]["kind"], "request");
+    assert!(failure["failure"]["hint"].is_string());
+}
+
+#[test]
+fn policies_are_read_from_three_kinds_of_file() {
+    let folder = Folder::new();
+    for (name, content) in [
+        ("p.toml", "[limits]\noutput_bytes = 10"),
+        ("p.json", r#"{"limits": {"output_bytes": 10}}"#),
+        ("p.yaml", "limits:\n  output_bytes: 10\n"),
+    ] {
+        let file = folder.0.join(name);
+        fs::write(&file, content).unwrap();
+        let output = run(&["--json", "-c", "print('x' * 100)", "--policy", file.to_str().unwrap()]);
+        let outcome: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(outcome["error"]["limit"]["name"], "output_bytes", "{name}: {outcome}");
+    }
+    let bad = folder.0.join("bad.toml");
+    fs::write(&bad, "[limits]\nwal_ms = 3").unwrap();
+    let output = run(&["-c", "1", "--policy", bad.to_str().unwrap()]);
+    assert!(text(&output.stderr).contains("wal_ms"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_preset_sets_its_limits() {
+    let output = Command::new(program())
+        .args(["explain", "--json", "--preset", "high", "--python"])
+        .arg(python())
+        .output()
+        .unwrap();
+    let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(plan["policy"]["limits"]["wall_ms"], 60_000);
+    assert_eq!(plan["policy"]["limits"]["memory_bytes"], 1 << 30);
+    let walls = plan["walls"]["program"].as_array().unwrap().len();
+    assert!(walls > 100 && plan["jar"]["rlimits"].is_array());
+}
+
+#[test]
+fn explain_names_every_part_of_the_plan() {
+    let output = Command::new(program())
+        .args(["explain", "--walls", walls().as_str(), "--python"])
+        .arg(python())
+        .output()
+        .unwrap();
+    let said = text(&output.stdout);
+    for words in
+        ["policy", "can be read", "can be written", "system calls", "kernel limits", "LANG=C.UTF-8"]
+    {
+        assert!(said.contains(words), "no {words:?} in {said}");
+    }
+}
+
+#[test]
+fn doctor_is_a_table_and_tells_the_truth() {
+    let output =
+        Command::new(program()).args(["doctor", "--python"]).arg(python()).output().unwrap();
+    let said = text(&output.stdout);
+    for layer in [
+        "kernel",
+        "user namespaces",
+        "landlock",
+        "seccomp",
+        "interpreter",
+        "full walls",
+        "nested walls",
+    ] {
+        assert!(said.contains(layer), "no {layer} in {said}");
+    }
+    let output =
+        Command::new(program()).args(["doctor", "--json", "--python"]).arg(python()).output();
+    let output = output.unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    match walls() {
+        Walls::Full => {
+            assert_eq!((report["full"].as_bool(), output.status.code()), (Some(true), Some(0)));
+        }
+        Walls::Nested => assert_eq!(report["nested"], true, "{report}"),
+    }
+}
+
+#[test]
+fn control_characters_reach_a_pipe_untouched() {
+    let output = run(&["-c", "print('\\x1b[31mred')"]);
+    assert_eq!(output.stdout, b"\x1b[31mred\n");
+}

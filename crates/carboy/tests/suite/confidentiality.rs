@@ -1,0 +1,216 @@
+//! What the guest cannot see.
+
+use std::fs;
+use std::net::TcpListener;
+
+use carboy_protocol::Walls;
+use serde_json::Value;
+
+use crate::support::*;
+
+async fn value(bench: &Bench, code: &str) -> Value {
+    serde_json::from_str(&result(&bench.ask(code).await)).unwrap()
+}
+
+#[tokio::test]
+async fn the_environment_is_the_allow_list() {
+    // The engine's own environment is full of things, PATH among them.
+    assert!(std::env::var_os("PATH").is_some());
+    let bench = Bench::new();
+    let code = "
+import os, ctypes
+libc = ctypes.CDLL(None)
+environ = ctypes.POINTER(ctypes.c_char_p).in_dll(libc, 'environ')
+native, i = [], 0
+while environ[i]:
+    native.append(environ[i].split(b'=')[0].decode())
+    i += 1
+result = [sorted(os.environ), sorted(native)]
+";
+    let known = [
+        "HOME",
+        "LANG",
+        "MKL_NUM_THREADS",
+        "NUMEXPR_NUM_THREADS",
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "TMPDIR",
+    ];
+    assert_eq!(value(&bench, code).await, serde_json::json!([known, known]));
+    bench.close().await;
+}
+
+#[tokio::test]
+async fn a_jar_holds_five_descriptors_and_no_socket_or_directory() {
+    let bench = Bench::new();
+    let code = "
+import os, stat
+found = {}
+for number in range(70):
+    try: mode = os.fstat(number).st_mode
+    except OSError: continue
+    found[number] = stat.S_IFMT(mode) == stat.S_IFIFO and 'pipe' or stat.S_ISCHR(mode) and 'device' or oct(mode)
+result = found
+";
+    let expected = serde_json::json!({
+        "0": "device", "1": "pipe", "2": "pipe", "3": "pipe", "4": "pipe",
+    });
+    assert_eq!(value(&bench, code).await, expected);
+    bench.close().await;
+}
+
+#[tokio::test]
+async fn host_files_cannot_be_read() {
+    let bench = Bench::new();
+    let folder = Folder::new();
+    let canary = folder.0.join("canary");
+    fs::write(&canary, "the canary").unwrap();
+    let up = "../".repeat(64);
+    let paths: Vec<String> = [
+        canary.display().to_string(),
+        format!("{up}{}", canary.display()),
+        format!("/proc/self/root{}", canary.display()),
+        "/etc/passwd".into(),
+        "/etc/hostname".into(),
+        "/etc/shadow".into(),
+        "/proc/self/environ".into(),
+        "/proc/1/environ".into(),
+        "/proc/cpuinfo".into(),
+        "/sys/kernel/notes".into(),
+        "/dev/kmsg".into(),
+        "/dev/mem".into(),
+        program().display().to_string(),
+    ]
+    .into();
+    let code = format!(
+        "
+import os
+read = []
+for path in {paths:?}:
+    for attempt in (lambda: open(path, 'rb').read(10), lambda: os.symlink(path, 'link') or open('link', 'rb').read(10)):
+        try: read.append([path, repr(attempt())])
+        except OSError: pass
+        try: os.unlink('link')
+        except OSError: pass
+for folder in ('/root', '/home', '/etc', '/var', '/proc', '/sys', '/run', '/boot', '/opt', '/srv', '/mnt'):
+    try: read.append([folder, os.listdir(folder)])
+    except OSError: pass
+result = read
+"
+    );
+    let read = value(&bench, &code).await;
+    // Full walls show /etc as a directory of their own making, with the loader's cache in it.
+    let read: Vec<_> = read
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|row| row[1] != serde_json::json!(["ld.so.cache"]))
+        .collect();
+    assert!(read.is_empty(), "{read:?}");
+    bench.close().await;
+}
+
+#[tokio::test]
+async fn host_files_cannot_be_written() {
+    let bench = Bench::new();
+    let folder = Folder::new();
+    let canary = folder.0.join("canary");
+    fs::write(&canary, "the canary").unwrap();
+    let code = format!(
+        "
+import os, sys, json
+done = []
+targets = [{canary:?}, sys.executable, json.__file__, os.path.dirname(json.__file__) + '/new.py', '/usr/lib/new', '/new', '/etc/new', '/dev/shm/new', '/var/tmp/new']
+for path in targets:
+    for name, attempt in dict(write=lambda: open(path, 'ab').write(b'x'), remove=lambda: os.unlink(path),
+                              rename=lambda: os.rename(path, path + 'x'), mode=lambda: os.chmod(path, 0o777),
+                              make=lambda: os.mkdir(path + 'd'), time=lambda: os.utime(path)).items():
+        try:
+            attempt()
+            done.append([name, path])
+        except OSError: pass
+result = done
+"
+    );
+    let before = fs::metadata(&canary).unwrap();
+    let done = value(&bench, &code).await;
+    // Nested walls say that they changed a mode or a time, and do nothing: Landlock has no rule
+    // for them.
+    let pretended =
+        |row: &&Value| walls() == Walls::Nested && (row[0] == "mode" || row[0] == "time");
+    let done: Vec<_> = done.as_array().unwrap().iter().filter(|row| !pretended(row)).collect();
+    assert!(done.is_empty(), "{done:?}");
+    let after = fs::metadata(&canary).unwrap();
+    assert_eq!(fs::read_to_string(&canary).unwrap(), "the canary");
+    assert_eq!(before.modified().unwrap(), after.modified().unwrap());
+    assert_eq!(before.permissions(), after.permissions());
+    bench.close().await;
+}
+
+#[tokio::test]
+async fn no_other_process_and_no_host_name() {
+    let bench = Bench::new();
+    let code = "
+import os, socket, platform
+alive = []
+for pid in list(range(2, 400)) + [os.getppid()]:
+    try:
+        os.kill(pid, 0)
+        alive.append(pid)
+    except OSError: pass
+result = [alive, platform.node(), os.getpid(), os.getppid()]
+";
+    let bench_value = value(&bench, code).await;
+    assert_eq!(bench_value[0], serde_json::json!([]));
+    if walls() == Walls::Full {
+        assert_eq!(bench_value[1], "jar");
+        assert_eq!((&bench_value[2], &bench_value[3]), (&1.into(), &0.into()));
+    }
+    bench.close().await;
+}
+
+#[tokio::test]
+async fn nothing_on_loopback_can_be_reached() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let bench = Bench::new();
+    let code = format!(
+        "
+import socket
+reached = []
+for family in range(50):
+    for kind in (1, 2, 3, 5):
+        for protocol in (0, 6, 17, 132, 262):
+            try: reached.append([family, kind, protocol, socket.socket(family, kind, protocol).fileno()])
+            except OSError: pass
+for host in ('127.0.0.1', 'localhost', '0.0.0.0', '::1'):
+    try: reached.append(socket.create_connection((host, {port}), timeout=1).fileno())
+    except OSError: pass
+result = reached
+"
+    );
+    let outcome = bench.run(policy(|limits| limits.denials = 100_000), &code).await;
+    assert_eq!(result(&outcome), "[]");
+    assert!(listener.accept().is_err(), "somebody connected");
+    bench.close().await;
+}
+
+#[tokio::test]
+async fn the_engines_memory_is_not_in_the_jar() {
+    // The zygote is another program: what the engine holds was never in its memory.
+    let secret = format!("canary-{:x}-{}", std::process::id(), "heap".repeat(2));
+    let held = vec![secret.clone(); 100];
+    let bench = Bench::new();
+    let code = format!(
+        "
+import gc
+needle = 'heap' + 'heap'
+result = sum(1 for o in gc.get_objects() if type(o) is str and needle in o and 'canary-' in o)
+# {}
+",
+        held.len()
+    );
+    assert_eq!(result(&bench.ask(&code).await), "0");
+    bench.close().await;
+}

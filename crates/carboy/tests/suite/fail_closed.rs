@@ -1,0 +1,120 @@
+//! A layer that the kernel refuses: nothing runs, and the error names the layer and a way out.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use carboy_protocol::Walls;
+
+use crate::support::*;
+
+fn xtask() -> PathBuf {
+    program().with_file_name("xtask")
+}
+
+/// Runs a script on a kernel that answers `call` with `errno`.
+fn without(call: &str, errno: &str, walls: Walls) -> Output {
+    Command::new(xtask())
+        .args(["without", call, errno, "--"])
+        .arg(program())
+        .args(["run", "--walls", walls.as_str()])
+        .arg("--python")
+        .arg(python())
+        .args(["-c", "print('RAN')"])
+        .output()
+        .unwrap()
+}
+
+fn refused(call: &str, errno: &str, walls: Walls, layer: &str) {
+    let output = without(call, errno, walls);
+    let (said, printed) = (
+        String::from_utf8_lossy(&output.stderr).into_owned(),
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+    );
+    assert!(!printed.contains("RAN"), "{call}: guest code ran\n{said}");
+    assert_eq!(output.status.code(), Some(10), "{call}: {said}");
+    assert!(said.contains(layer), "{call}: no word of {layer}: {said}");
+    assert!(said.contains("hint:"), "{call}: no hint: {said}");
+}
+
+/// Whether `xtask` was built; without it nothing can be refused.
+fn ready() -> bool {
+    let there = xtask().exists();
+    if !there {
+        skip("xtask is not built beside carboy: cargo build --workspace");
+    }
+    there
+}
+
+#[test]
+fn full_walls() {
+    if !ready() {
+        return;
+    }
+    if walls() == Walls::Nested {
+        return skip("this host has no full walls to refuse");
+    }
+    for (call, errno, layer) in [
+        ("clone3", "ENOSYS", "namespaces: clone3"),
+        ("open_tree", "ENOSYS", "private root: open_tree"),
+        ("mount_setattr", "EPERM", "private root: mount_setattr"),
+        ("fsopen", "ENOSYS", "private root: fsopen"),
+        ("fsconfig", "EPERM", "private root: fsconfig"),
+        ("fsmount", "EPERM", "private root: fsmount"),
+        ("move_mount", "EPERM", "private root: move_mount"),
+        ("mount", "EPERM", "private root: mount"),
+        ("pivot_root", "EPERM", "private root: pivot_root"),
+        ("umount2", "EPERM", "private root: umount"),
+        ("symlinkat", "ENOSPC", "private root: symlink"),
+        ("mkdirat", "ENOSPC", "private root: mkdir"),
+        ("sethostname", "EPERM", "host name: sethostname"),
+        ("setresuid", "EPERM", "identity: setresuid"),
+        ("setresgid", "EPERM", "identity: setresgid"),
+        // PR_CAPBSET_DROP, PR_CAP_AMBIENT
+        ("prctl:0=24", "EPERM", "capabilities: prctl"),
+        ("prctl:0=47", "EPERM", "capabilities: prctl"),
+    ] {
+        refused(call, errno, Walls::Full, layer);
+    }
+}
+
+#[test]
+fn both_walls() {
+    if !ready() {
+        return;
+    }
+    for (call, errno, layer) in [
+        ("capset", "EPERM", "capabilities: capset"),
+        // PR_SET_NO_NEW_PRIVS, PR_SET_PDEATHSIG
+        ("prctl:0=38", "EPERM", "no new privileges: prctl"),
+        ("prctl:0=1", "EPERM", "fork: prctl"),
+        ("setsid", "EPERM", "session: setsid"),
+        ("close_range", "ENOSYS", "descriptors: close_range"),
+        // RLIMIT_CPU, RLIMIT_DATA
+        ("prlimit64:1=0", "EPERM", "limits: setrlimit"),
+        ("prlimit64:1=2", "EPERM", "limits: setrlimit"),
+        ("landlock_create_ruleset", "ENOSYS", "landlock"),
+        ("landlock_add_rule", "EPERM", "landlock: landlock_add_rule"),
+        ("landlock_restrict_self", "EPERM", "landlock: landlock_restrict_self"),
+        ("seccomp:0=1", "EPERM", "seccomp: seccomp"),
+        ("seccomp:0=1", "ENOSYS", "seccomp: seccomp"),
+    ] {
+        refused(call, errno, walls(), layer);
+    }
+}
+
+#[test]
+fn a_host_that_refuses_user_namespaces_refuses_full_walls() {
+    let most = std::fs::read_to_string("/proc/sys/user/max_user_namespaces").unwrap_or_default();
+    if most.trim() != "0" {
+        return skip("this host allows user namespaces");
+    }
+    let output = Command::new(program())
+        .args(["run", "-c", "print('RAN')", "--python"])
+        .arg(python())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(10), "{said}");
+    assert!(said.contains("namespaces: clone3") && said.contains("--walls nested"), "{said}");
+    assert!(output.stdout.is_empty());
+}

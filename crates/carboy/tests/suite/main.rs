@@ -1,0 +1,29 @@
+//! The suite: claims about carboy, shown on a real kernel with a real CPython.
+//!
+//! The environment chooses the setting: `CARBOY_TEST_WALLS` (`full` or `nested`),
+//! `CARBOY_TEST_PYTHON` (an interpreter, default `python3`), `CARBOY_TEST_VENV` (a venv with
+//! numpy, pandas and matplotlib), `CARBOY_TEST_PYTHONS` (more interpreters, separated by colons),
+//! `CARBOY_TEST_PROGRAM` (a `carboy` other than the one just built), `CARBOY_TEST_DOCS` (the
+//! folder `docs`, where the repository cannot be read).
+//! A test that needs something missing says so in its output, with the word `SKIPPED`.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail by panicking")]
+
+mod command;
+mod confidentiality;
+mod conformance;
+mod denials;
+mod fail_closed;
+mod frames;
+mod guard;
+mod lifecycle;
+mod limits;
+mod phases;
+mod pipe;
+mod posture;
+mod pressure;
+mod pythons;
+mod real_work;
+mod runs;
+mod standing;
+mod support;
+mod tools;

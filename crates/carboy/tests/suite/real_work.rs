@@ -1,0 +1,71 @@
+//! numpy, pandas and matplotlib from a venv, under the default limits.
+
+use carboy_protocol::Outcome;
+
+use crate::support::*;
+
+const GROUP_BY: &str = "
+import pandas as pd
+frame = pd.DataFrame({'city': ['a', 'b', 'a', 'b'], 'n': [1, 2, 3, 4]})
+result = frame.groupby('city')['n'].sum().to_dict()
+";
+const ALGEBRA: &str = "
+import numpy as np
+a = np.random.default_rng(0).random((400, 400))
+x = np.linalg.solve(a, a @ np.ones(400))
+result = bool(np.allclose(x, 1)) and float(np.linalg.svd(a)[1].max()) > 0
+";
+const PLOT: &str = "
+import matplotlib
+matplotlib.use('Agg')
+import matplotlib.pyplot as plt
+plt.plot([1, 2, 3], [1, 4, 9])
+plt.title('squares')
+plt.savefig('plot.png')
+result = open('plot.png', 'rb').read(4)[1:].decode()
+";
+
+fn plain(outcome: &Outcome) {
+    assert!(outcome.denials.is_empty(), "{:?}", outcome.denials);
+}
+
+async fn work(preload: &[&str]) {
+    let Some(python) = venv_python() else { return };
+    let bench = Bench::with(python, preload);
+    let outcome = bench.ask(GROUP_BY).await;
+    assert_eq!(result(&outcome), r#"{"a":4,"b":6}"#);
+    plain(&outcome);
+    for threads in [0, 2, 8] {
+        let outcome = bench.run(policy(|limits| limits.threads = threads), ALGEBRA).await;
+        assert_eq!(result(&outcome), "true");
+        plain(&outcome);
+    }
+    let outcome = bench.ask(PLOT).await;
+    assert_eq!(result(&outcome), r#""PNG""#);
+    // matplotlib asks another program for fonts, is refused, and goes on with its own.
+    assert!(outcome.denials.iter().all(|denial| denial.what == "fork"), "{:?}", outcome.denials);
+    let plot = outcome.artifacts.iter().find(|artifact| artifact.path == "plot.png").unwrap();
+    assert!(plot.bytes > 5_000);
+    bench.close().await;
+}
+
+#[tokio::test]
+async fn imported_in_the_jar() {
+    work(&[]).await;
+}
+
+#[tokio::test]
+async fn imported_before() {
+    work(&["numpy", "pandas", "matplotlib.pyplot"]).await;
+}
+
+#[tokio::test]
+async fn siblings_draw_different_numbers() {
+    let Some(python) = venv_python() else { return };
+    let bench = Bench::with(python, &["numpy"]);
+    let code = "import numpy, ssl\nresult = [numpy.random.random(), ssl.RAND_bytes(8).hex()]";
+    let draws: Vec<String> =
+        [bench.ask(code).await, bench.ask(code).await].iter().map(result).collect();
+    assert_ne!(draws[0], draws[1]);
+    bench.close().await;
+}

@@ -1,0 +1,114 @@
+//! Jars that stand sealed and waiting: used once, filled up, never shared.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use carboy_engine::PoolConfig;
+use carboy_protocol::LimitName;
+
+use crate::support::*;
+
+async fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !holds() {
+        assert!(started.elapsed() < Duration::from_secs(10), "{what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_standing_jar_is_used_once_and_replaced() {
+    let bench = Bench::new();
+    let policy = policy(|_| {});
+    bench.engine.stand(&policy, 4).await.unwrap();
+    let standing = || bench.engine.standing(&policy).into_iter().collect::<BTreeSet<u32>>();
+    assert_eq!(standing().len(), 4);
+    let change = "import builtins\nbuiltins.seen = 1\nopen('left', 'w').close()\nresult = 1";
+    let mut used = BTreeSet::new();
+    for _ in 0..6 {
+        let before = standing();
+        assert_eq!(result(&bench.ask(change).await), "1");
+        used.extend(before.difference(&standing()).copied());
+    }
+    assert!(!used.is_empty(), "no run took a jar that stood");
+    until("the shelf is not filled again", || bench.engine.standing(&policy).len() >= 4).await;
+    assert!(used.is_disjoint(&standing()), "a used jar stands again");
+    let look = "import builtins, os\nresult = [hasattr(builtins, 'seen'), os.listdir('.')]";
+    assert_eq!(result(&bench.ask(look).await), "[false,[]]");
+    bench.close().await;
+}
+
+#[tokio::test]
+async fn a_warmed_jar_shows_nothing_of_its_warming() {
+    let bench = Bench::new();
+    bench.engine.stand(&policy(|_| {}), 2).await.unwrap();
+    let code = "
+import sys, threading, os
+result = [sorted(n for n in globals() if not n.startswith('__')), __name__, __file__,
+          threading.active_count(), os.listdir('.')]
+";
+    let expected = r#"[["context","os","sys","threading"],"__main__","job.py",1,[]]"#;
+    assert_eq!(result(&bench.ask(code).await), expected);
+    bench.close().await;
+}
+
+#[tokio::test]
+async fn siblings_that_stand_draw_different_numbers() {
+    let bench = Bench::new();
+    bench.engine.stand(&policy(|_| {}), 8).await.unwrap();
+    let code = "
+import random, uuid, secrets, tempfile
+result = [random.random(), str(uuid.uuid4()), secrets.token_hex(8), tempfile.mktemp()]
+";
+    let mut seen = BTreeSet::new();
+    for _ in 0..8 {
+        let outcome = bench.ask(code).await;
+        let draws: Vec<serde_json::Value> = serde_json::from_str(&result(&outcome)).unwrap();
+        seen.extend(draws.iter().map(ToString::to_string));
+    }
+    assert_eq!(seen.len(), 8 * 4, "two jars drew the same");
+    bench.close().await;
+}
+
+#[tokio::test]
+async fn a_standing_jar_keeps_the_limits_of_its_policy() {
+    let bench = Bench::new();
+    let small = policy(|limits| limits.memory_bytes = 32 << 20);
+    let large = policy(|limits| limits.memory_bytes = 512 << 20);
+    bench.engine.stand(&small, 2).await.unwrap();
+    bench.engine.stand(&large, 2).await.unwrap();
+    let code = "x = bytearray(100 << 20)\nresult = len(x)";
+    assert_limit(&bench.run(small, code).await, LimitName::MemoryBytes, 32 << 20);
+    assert_eq!(result(&bench.run(large, code).await), (100 << 20).to_string());
+    bench.close().await;
+}
+
+#[tokio::test]
+async fn a_standing_jar_that_died_is_passed_over() {
+    let bench = Bench::new();
+    let policy = policy(|_| {});
+    bench.engine.stand(&policy, 3).await.unwrap();
+    let standing = bench.engine.standing(&policy);
+    for pid in &standing {
+        let pid = rustix::process::Pid::from_raw(*pid as i32).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    }
+    until("killed jars live on", || standing.iter().all(|pid| is_gone(*pid))).await;
+    assert_eq!(result(&bench.ask("result = 7").await), "7");
+    bench.close().await;
+}
+
+#[tokio::test]
+async fn a_zygote_is_renewed_and_its_seed_with_it() {
+    let pool = PoolConfig { renew_after_forks: 5, ..PoolConfig::default() };
+    let bench = Bench::with_pool(pool);
+    let ask = async || result(&bench.ask("result = [hash('x'), id(object())]").await);
+    let first = ask().await;
+    let started = Instant::now();
+    // Every run on the way succeeds, whichever zygote it comes from.
+    while ask().await == first {
+        assert!(started.elapsed() < Duration::from_secs(20), "the seed never changes");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    bench.close().await;
+}

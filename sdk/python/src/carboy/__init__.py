@@ -1,0 +1,81 @@
+"""carboy runs Python that nobody has reviewed, sealed by the Linux kernel.
+
+    >>> import carboy
+    >>> carboy.run("result = sum(range(10))").result
+    45
+
+A `Sandbox` keeps modules imported and offers tools to the code; an `AsyncSandbox` does the same in
+an event loop. Every run answers with an `Outcome`. What is raised is a `CarboyError`.
+"""
+
+from ._async_sandbox import AsyncRunStream, AsyncSandbox
+from ._default import run
+from ._errors import (
+    CarboyError,
+    BusyError,
+    CancelledRunError,
+    CrashError,
+    DeniedError,
+    EngineError,
+    EngineGoneError,
+    GuestExceptionError,
+    LimitError,
+    RejectedError,
+    RequestError,
+    RunError,
+    TimeLimitError,
+    ToolError,
+)
+from ._outcome import (
+    Artifact,
+    Chunk,
+    Denial,
+    Error,
+    Isolation,
+    LimitHit,
+    Outcome,
+    ToolCall,
+    Usage,
+)
+from ._policy import Language, Limits, Policy
+from ._sandbox import RunStream, Sandbox
+from ._schema import schema
+from ._tools import Tool
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Artifact",
+    "AsyncRunStream",
+    "AsyncSandbox",
+    "CarboyError",
+    "BusyError",
+    "CancelledRunError",
+    "Chunk",
+    "CrashError",
+    "Denial",
+    "DeniedError",
+    "EngineError",
+    "EngineGoneError",
+    "Error",
+    "GuestExceptionError",
+    "Isolation",
+    "Language",
+    "LimitError",
+    "LimitHit",
+    "Limits",
+    "Outcome",
+    "Policy",
+    "RejectedError",
+    "RequestError",
+    "RunError",
+    "RunStream",
+    "Sandbox",
+    "TimeLimitError",
+    "Tool",
+    "ToolCall",
+    "ToolError",
+    "Usage",
+    "run",
+    "schema",
+]

@@ -1,0 +1,223 @@
+"""The box for programs with an asyncio event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import weakref
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import suppress
+from contextvars import Context, copy_context
+from functools import partial
+from types import TracebackType
+from typing import Any, Union
+
+from ._async_pipe import AsyncPipe, AsyncRun
+from ._box import Box, Stream, closed_box, heard
+from ._calls import Call
+from ._errors import RequestError
+from ._outcome import Chunk, Outcome
+from ._policy import PolicyLike
+from ._request import OnError
+from ._tool_threads import function_thread
+from ._tools import ToolLike
+
+
+class AsyncSandbox(Box[AsyncPipe]):
+    """A `Sandbox` whose runs are awaited. It belongs to the event loop it is first used in.
+
+    Cancelling the task that waits for a run cancels the run. Tools that are `async def` run as
+    tasks of the loop; all others run one after the other in one thread.
+    """
+
+    async def run(
+        self,
+        code: str,
+        inputs: Mapping[str, Any] | None = None,
+        *,
+        policy: PolicyLike | None = None,
+        tools: Iterable[ToolLike] = (),
+        on_output: Callable[[Chunk], object] | None = None,
+        on_error: OnError | None = None,
+        timeout: float | None = None,
+    ) -> Outcome:
+        """Runs code in a fresh jar and returns what came of it. See `Sandbox.run`.
+
+        If `on_output` returns something that can be awaited, that is done.
+        """
+        raises = self._raises(on_error)
+        settings = self._settings
+        request = settings.request(code, inputs, policy, tools, timeout, on_output is not None)
+        run = AsyncRun(request)
+        try:
+            pipe = self._submitted(run)
+            while True:
+                found = await next_of(pipe, run)
+                if type(found) is Outcome:
+                    break
+                if on_output is not None and type(found) is Chunk:
+                    done = on_output(found)
+                    if inspect.isawaitable(done):
+                        await done
+        finally:
+            run.finish()
+        return found.raise_for_error() if raises else found
+
+    def stream(
+        self,
+        code: str,
+        inputs: Mapping[str, Any] | None = None,
+        *,
+        policy: PolicyLike | None = None,
+        tools: Iterable[ToolLike] = (),
+        on_error: OnError | None = None,
+        timeout: float | None = None,
+    ) -> AsyncRunStream:
+        """Runs code and gives its output as it comes: `async for chunk in box.stream(code)`."""
+        raises = self._raises(on_error)
+        request = self._settings.request(code, inputs, policy, tools, timeout, True)
+        run = AsyncRun(request)
+        return AsyncRunStream(self._submitted(run), run, raises)
+
+    async def start(self) -> AsyncSandbox:
+        """Starts the engine, if it is not running, and waits until it takes runs."""
+        while True:
+            pipe, run = self._engine(None), AsyncRun(None)
+            if not pipe.greet(run):
+                self._engine(pipe)
+                continue
+            try:
+                said = await pipe.wait(run)
+            finally:
+                run.finish()
+            if isinstance(said, BaseException):
+                raise said
+            return self
+
+    async def close(self) -> None:
+        """Ends the engine, and whatever still runs. The box cannot be used any more."""
+        self._closed = True
+        pipe = self._without_engine()
+        if pipe is not None:
+            pipe.close()
+
+    async def __aenter__(self) -> AsyncSandbox:
+        return await self.start()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    def _submitted(self, run: AsyncRun) -> AsyncPipe:
+        pipe = self._engine(None)
+        while not pipe.submit(run):
+            pipe = self._engine(pipe)
+        return pipe
+
+    def _engine(self, dead: AsyncPipe | None) -> AsyncPipe:
+        """The engine that runs; a new one if there is none but `dead`."""
+        if self._closed:
+            raise closed_box()
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            raise RequestError(
+                "there is no event loop here", hint="use carboy.Sandbox, or await this in a task"
+            ) from None
+        pipe = self._pipe
+        if pipe is not None and pipe.loop is not loop:
+            if not pipe.loop.is_closed():
+                raise RequestError(
+                    "this sandbox belongs to another event loop", hint="make one for each loop"
+                )
+            pipe.close()
+            pipe = None
+        if pipe is None or pipe is dead:
+            if dead is not None:
+                dead.retire()
+            if self._end is not None:
+                self._end.detach()
+            pipe = self._pipe = AsyncPipe(self._settings, loop)
+            self._end = weakref.finalize(self, pipe.abandon)
+        return pipe
+
+
+class AsyncRunStream(Stream[AsyncPipe, AsyncRun]):
+    """The output of a run, chunk by chunk; its `outcome` when that has ended.
+
+    The code's tool calls are served while somebody iterates. Leaving it early, as an asynchronous
+    context manager or with `close()`, cancels the run.
+    """
+
+    def __aiter__(self) -> AsyncIterator[Chunk]:
+        return self
+
+    async def __anext__(self) -> Chunk:
+        if self._run.ended:
+            raise StopAsyncIteration
+        try:
+            found = await next_of(self._pipe, self._run)
+        except BaseException:
+            self.close()
+            raise
+        chunk = self._chunk(found)
+        if chunk is None:
+            raise StopAsyncIteration
+        return chunk
+
+    async def __aenter__(self) -> AsyncRunStream:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        # This can come at any moment and in any thread, and when the loop is closed.
+        if not self._run.ended:
+            with suppress(RuntimeError):
+                self._pipe.loop.call_soon_threadsafe(self._pipe.finish, self._run)
+
+
+async def next_of(pipe: AsyncPipe, run: AsyncRun) -> Union[Chunk, Outcome]:
+    """What the run says next to its caller. Its tool calls are served meanwhile."""
+    while True:
+        said = await pipe.wait(run)
+        found = heard(said)
+        if isinstance(found, (Chunk, Outcome)):
+            return found
+        if found is not None:
+            _serve(pipe, run, Call(pipe, run, found))
+
+
+def _serve(pipe: AsyncPipe, run: AsyncRun, call: Call) -> None:
+    if not call.is_async:
+        context = copy_context()
+        function_thread().submit(lambda: _call_here(pipe.loop, context, call))
+        return
+    if run.tasks is None:
+        run.tasks = set()
+    task = pipe.loop.create_task(call.awaited())
+    run.tasks.add(task)
+    task.add_done_callback(run.tasks.discard)
+
+
+def _call_here(loop: asyncio.AbstractEventLoop, context: Context, call: Call) -> None:
+    """In the thread for plain functions: calls one and lets the loop send the answer."""
+    if call.ended:
+        return
+    try:
+        then = partial(call.answer, context.run(call.made))
+    except BaseException as error:
+        then = partial(call.fail, error)
+    # If the loop is closed, nobody waits any more.
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(then)

@@ -1,0 +1,41 @@
+"""`carboy.run`: one box for all of this process, for those who need no more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from ._outcome import Chunk, Outcome
+from ._policy import PolicyLike
+from ._request import OnError
+from ._sandbox import Sandbox
+from ._tools import ToolLike
+
+# It costs nothing until its first run. A forked child has the same box without an engine, and its
+# first run there starts one.
+_BOX = Sandbox()
+
+
+def run(
+    code: str,
+    inputs: Mapping[str, Any] | None = None,
+    *,
+    policy: PolicyLike | None = None,
+    tools: Iterable[ToolLike] = (),
+    on_output: Callable[[Chunk], object] | None = None,
+    on_error: OnError = "return",
+    timeout: float | None = None,
+) -> Outcome:
+    """Runs code in a fresh jar, in a box that all callers in this process share.
+
+    See `Sandbox.run`. The engine starts with the first run and ends with the process.
+    """
+    return _BOX.run(
+        code,
+        inputs,
+        policy=policy,
+        tools=tools,
+        on_output=on_output,
+        on_error=on_error,
+        timeout=timeout,
+    )

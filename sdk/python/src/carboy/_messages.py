@@ -1,0 +1,72 @@
+"""What an engine writes: lines of JSON, taken apart as late as possible.
+
+Only whose line it is must be known at once. The rest is read by whom it is for, so that a line that
+cannot be read is the trouble of one run.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from ._errors import CarboyError, BusyError, EngineError, RequestError
+
+# The version of the messages that this package speaks.
+PIPE_VERSION = 1
+
+_ADDRESS = re.compile(rb'\{"([a-z]+)":\{"id":(\d+)[,}]')
+
+_decode = json.JSONDecoder().raw_decode
+
+
+class Garbage(Exception):
+    """The engine wrote something that is no message."""
+
+
+def address(line: bytes) -> tuple[str, int | None]:
+    """What kind of message a line is, and the number of its run."""
+    found = _ADDRESS.match(line)
+    if found is not None:
+        return str(found[1], "ascii"), int(found[2])
+    try:
+        kind, body = parsed(line)
+    except (ValueError, RecursionError):
+        raise Garbage from None
+    number = body.get("id")
+    if number is not None and type(number) is not int:
+        raise Garbage
+    return kind, number
+
+
+def parsed(line: bytes) -> tuple[str, dict[str, Any]]:
+    """The kind and the body of a message; `ValueError` if it is none."""
+    message, _ = _decode(str(line, "utf-8"))
+    if type(message) is not dict or len(message) != 1:
+        raise ValueError("this is no message")
+    ((kind, body),) = message.items()
+    if type(body) is not dict:
+        raise ValueError("this is no message")
+    return kind, body
+
+
+def decoded(line: bytes) -> tuple[str, dict[str, Any]]:
+    """The kind and the body of a message, for the run that it is for."""
+    try:
+        return parsed(line)
+    except (ValueError, RecursionError) as error:
+        raise EngineError(
+            "an answer of the engine could not be read",
+            [f"{type(error).__name__}: {error}"],
+            "the code may have answered with more than this interpreter is set to read",
+        ) from None
+
+
+def failure_of(failure: dict[str, Any]) -> CarboyError:
+    """The exception for a message that there is no outcome."""
+    kinds: dict[str, type[RequestError] | type[BusyError] | type[EngineError]] = {
+        "request": RequestError,
+        "busy": BusyError,
+    }
+    error = kinds.get(failure.get("kind", ""), EngineError)
+    return error(failure.get("message", ""), failure.get("causes", ()), failure.get("hint"))

@@ -1,0 +1,401 @@
+"""The runs of one engine: who waits for what, and what goes in and out.
+
+This part neither waits nor starts threads. It takes bytes that were read, hands each message to its
+run, and writes as much as the engine takes. A thread or an event loop drives it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from ._answers import LOG
+from ._errors import CarboyError, EngineError, EngineGoneError
+from ._messages import PIPE_VERSION, Garbage, address, decoded, failure_of, parsed
+from ._process import EngineProcess
+from ._progress import Progress
+from ._request import Settings
+from ._run import Run
+
+READ_SIZE = 1 << 16
+
+# The engine lets 8 runs to a processor go on at once, and one caller's next 128 wait. More than
+# that wait here, in the order in which they came.
+_WAITING_THERE = 64
+
+
+class Pipe:
+    """An engine and its runs."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.lock = threading.Lock()
+        self.process = EngineProcess(settings.options())
+        self.progress = Progress(settings.starting())
+        # The version of the interpreter, once the engine is ready.
+        self.python: str | None = None
+        # Nothing can be sent any more.
+        self.cut = False
+        # And nothing will come.
+        self.over = False
+        self._has_answered = False
+        # What cannot be left half done is under way.
+        self._writing = self._reading = False
+        self._torn = False
+        self._why: Callable[[], CarboyError] | None = None
+        self._runs: dict[int, Run] = {}
+        self._greeted: list[Run] = []
+        self._next = 1
+        # Runs that were not sent yet.
+        self._line: deque[Run] = deque()
+        self._in_flight = 0
+        processors = len(os.sched_getaffinity(0))
+        self._most = max(16, 8 * processors) + _WAITING_THERE
+        self._window = self._most
+        self._outgoing: deque[memoryview] = deque()
+        self._partial: list[bytes] = []
+
+    # What the drivers add.
+
+    def _unsent(self) -> None:
+        """The engine does not take more now. Somebody must call `flush` when it does."""
+        raise NotImplementedError
+
+    def _let_go(self) -> None:
+        """The descriptors are about to be closed."""
+        raise NotImplementedError
+
+    # Runs.
+
+    def submit(self, run: Run) -> bool:
+        """Sends a run, or lets it wait for its turn. False if this engine is gone."""
+        with self.lock:
+            if self.cut or self.over:
+                return False
+            if self.progress.pending and not self._runs:
+                self.progress.begin()
+            run.id = self._next
+            self._next += 1
+            run.pipe = self
+            self._runs[run.id] = run
+            self._line.append(run)
+            self._pump()
+            if self.cut:
+                # Not even the first byte of it was taken.
+                del self._runs[run.id]
+                run.pipe = None
+                return False
+            return True
+
+    def greet(self, run: Run) -> bool:
+        """Tells `run` when the engine is ready. False if this engine is gone."""
+        with self.lock:
+            if self.over:
+                return False
+            run.pipe = self
+            if self.python is not None:
+                run.inbox.append(b"")
+            else:
+                self._greeted.append(run)
+            return True
+
+    def answer(self, run: Run, line: bytes) -> None:
+        """Sends what came of a tool call, if anybody is still interested."""
+        with self.lock:
+            if not (run.over or run.ended):
+                self._send(line)
+
+    def deliver(self, run: Run, error: BaseException) -> None:
+        """Raises something where a run is waited for."""
+        with self.lock:
+            run.inbox.append(error)
+            run.wake()
+
+    def finish(self, run: Run) -> None:
+        """Nobody waits for a run any more. If it is under way, it is cancelled."""
+        with self.lock:
+            self.finish_locked(run)
+
+    def finish_locked(self, run: Run) -> None:
+        """The same, for who has the lock."""
+        if run.ended:
+            return
+        run.ended = True
+        run.inbox.clear()
+        if run.tasks is not None:
+            for task in list(run.tasks):
+                task.cancel()
+        if run.over or self.over:
+            return
+        if run.sent:
+            self._send(b'{"cancel":{"id":%d}}\n' % run.id)
+        else:
+            self._runs.pop(run.id, None)
+
+    # Bytes out.
+
+    def _pump(self) -> None:
+        """Sends the runs whose turn it is."""
+        if self.python is None or not self._begin_writing():
+            return
+        while self._line and self._in_flight < self._window and not self.cut:
+            run = self._line.popleft()
+            if run.ended:
+                continue
+            assert run.request is not None
+            run.sent = True
+            self._in_flight += 1
+            self._put(b'{"run":{"id":%d,%b' % (run.id, run.request.body))
+        self._writing = False
+
+    def _send(self, line: bytes) -> None:
+        if self._begin_writing():
+            self._put(line)
+            self._writing = False
+
+    def _begin_writing(self) -> bool:
+        """Whether something can be sent. Who begins has the lock, and says when it is done."""
+        if self._writing:
+            # Somebody began and was interrupted.
+            self._tear()
+        if self.cut or self.over:
+            return False
+        self._writing = True
+        return True
+
+    def _put(self, line: bytes) -> None:
+        if self._outgoing:
+            self._outgoing.append(memoryview(line))
+            return
+        written = self._write(line)
+        if written < len(line) and not self.cut:
+            self._outgoing.append(memoryview(line)[written:])
+            self._unsent()
+
+    def _write(self, line: bytes | memoryview) -> int:
+        try:
+            return os.write(self.process.requests, line)
+        except BlockingIOError:
+            return 0
+        except OSError:
+            # It died. What it has answered before is still to be read.
+            self.cut = True
+            self._outgoing.clear()
+            return 0
+
+    def flush(self) -> bool:
+        """Writes what waits. Whether some of it is left."""
+        with self.lock:
+            if not self._begin_writing():
+                return False
+            while self._outgoing:
+                first = self._outgoing[0]
+                written = self._write(first)
+                if written < len(first):
+                    if not self.cut:
+                        self._outgoing[0] = first[written:]
+                    break
+                self._outgoing.popleft()
+            self._writing = False
+            return bool(self._outgoing)
+
+    # Bytes in.
+
+    def receive(self) -> bool:
+        """Reads once what the engine wrote. Whether there was something."""
+        if self._reading:
+            # Somebody began and was interrupted.
+            self._tear()
+        self._reading = True
+        data = b""
+        try:
+            data = os.read(self.process.answers, READ_SIZE)
+            if not data:
+                self.gone()
+            elif not self._torn:
+                self.feed(data)
+        except BlockingIOError:
+            pass
+        except Garbage:
+            self.end_with(lambda: EngineError("the engine wrote something that is no message"))
+        self._reading = False
+        return bool(data)
+
+    def _tear(self) -> None:
+        """An interrupt tore a message apart: nobody can tell any more where the next begins."""
+        self._torn = self.cut = True
+        self._why = lambda: EngineGoneError("an interrupt came between two halves of a message")
+        self.process.kill()
+
+    def feed(self, data: bytes) -> None:
+        """Hands the messages in some bytes to their runs, and keeps what is not whole."""
+        if not self._partial and data.find(b"\n") == len(data) - 1:
+            lines = [data]  # Nearly always there is one, and all of it.
+        else:
+            lines = data.split(b"\n")
+            if self._partial:
+                self._partial.append(lines[0])
+                if len(lines) == 1:
+                    return
+                lines[0] = b"".join(self._partial)
+            last = lines.pop()
+            self._partial = [last] if last else []
+        with self.lock:
+            for line in lines:
+                self._take(line)
+            if self._line:
+                self._pump()
+
+    def _take(self, line: bytes) -> None:
+        kind, number = address(line)
+        if number is None:
+            self._take_general(kind, line)
+            return
+        run = self._runs.get(number)
+        if run is None:
+            return
+        self.progress.clear()
+        if kind == "outcome" or kind == "failed":
+            self._in_flight -= 1
+            if kind == "failed" and self._comes_again(run, line):
+                return
+            del self._runs[number]
+            run.over = True
+            if self._window < self._most:
+                self._window += 1
+            if not self._has_answered:
+                self._has_answered = True
+                self.progress.clear()
+        if not run.ended:
+            run.inbox.append(line)
+            run.wake()
+
+    def _comes_again(self, run: Run, line: bytes) -> bool:
+        """Whether a run that found no place gets another turn.
+
+        While other runs of ours are under way, they are what the engine is busy with: it waits for
+        one of them to end.
+        """
+        try:
+            kind = parsed(line)[1]["failure"]["kind"]
+        except (ValueError, RecursionError, KeyError, TypeError):
+            return False
+        if kind != "busy" or self._in_flight == 0 or run.ended:
+            return False
+        self._window = self._in_flight
+        run.sent = False
+        self._line.appendleft(run)
+        return True
+
+    def _take_general(self, kind: str, line: bytes) -> None:
+        """A message about no run."""
+        body = decoded(line)[1]
+        if kind == "ready" and self.python is None:
+            version = body.get("pipe")
+            if version != PIPE_VERSION:
+                self._stop_for(_other_version(version, body.get("version")))
+                return
+            self.python = str(body.get("python", ""))
+            for run in self._greeted:
+                run.inbox.append(b"")
+                run.wake()
+            self._greeted.clear()
+            self._pump()
+        elif kind == "failed" and self.python is None:
+            failure = body.get("failure", {})
+            self._stop_for(lambda: failure_of(failure))
+        elif kind == "failed":
+            LOG.error("the engine says: %s", failure_of(body.get("failure", {})))
+        elif self.python is None:
+            self._stop_for(_other_version(None, None))
+
+    def _stop_for(self, why: Callable[[], CarboyError]) -> None:
+        """Ends the engine; the runs are told when its end is read."""
+        self._why = why
+        self.cut = True
+        self.process.kill()
+
+    # The end.
+
+    def end_with(self, why: Callable[[], CarboyError]) -> None:
+        """Ends the engine now; every run under way gets this error."""
+        self._why = self._why or why
+        self.process.kill()
+        self.gone()
+
+    def gone(self) -> None:
+        """The engine has ended, or is to end: nothing will come any more."""
+        with self.lock:
+            if self.over:
+                return
+            self.over = self.cut = True
+            waiting = [*self._runs.values(), *self._greeted]
+            self._runs.clear()
+            self._greeted.clear()
+            self._line.clear()
+            self._outgoing.clear()
+            self._let_go()
+        self.progress.clear()
+        why = self._why
+        if why is None:
+            self.process.hang_up()
+            was_ready = self.python is not None
+            errors = [self.process.why_gone(was_ready) for _ in waiting]
+        else:
+            errors = [why() for _ in waiting]
+        self.process.close()
+        with self.lock:
+            for run, error in zip(waiting, errors, strict=True):
+                run.over = True
+                if not run.ended:
+                    run.inbox.append(error)
+                    run.wake()
+
+    def retire(self) -> None:
+        """Nothing can be sent to it any more, and another takes its place."""
+        if not self._runs:
+            self.gone()
+
+    def late(self) -> CarboyError:
+        """For who comes to wait when all is over."""
+        return EngineGoneError("the engine is gone") if self._why is None else self._why()
+
+    def after_fork(self) -> None:
+        """In a forked child: the engine and its runs are the parent's."""
+        self.lock = threading.Lock()
+        waiting = [] if self.over else [*self._runs.values(), *self._greeted]
+        was_over, self.over, self.cut = self.over, True, True
+        self._runs.clear()
+        self._greeted.clear()
+        self._line.clear()
+        if not was_over:
+            self._forget()
+            self.process.forget()
+        for run in waiting:
+            run.over = True
+            run.inbox.append(EngineGoneError("this process was forked while the run was under way"))
+            run.wake()
+
+    def _forget(self) -> None:
+        """Lets go of the driver's own descriptors in a forked child."""
+
+
+def closed() -> CarboyError:
+    """For a run whose box was closed."""
+    return EngineGoneError("the sandbox was closed while the run was under way")
+
+
+def _other_version(version: Any, engine: Any) -> Callable[[], CarboyError]:
+    def why() -> CarboyError:
+        speaks = "does not say which version of the pipe it speaks"
+        if version is not None:
+            speaks = f"speaks version {version} of the pipe"
+        name = f"the engine (carboy {engine})" if engine else "the engine"
+        return EngineError(
+            f"{name} {speaks}, and this package speaks version {PIPE_VERSION}",
+            hint="install both from one release; CARBOY_BINARY may name another program",
+        )
+
+    return why

@@ -1,0 +1,211 @@
+"""What the code may do and how much it may use, as the caller writes it.
+
+A field that is left out is not sent, so the engine's own default holds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, Union, get_args
+
+from ._errors import RequestError
+
+MIB = 1 << 20
+
+Preset = Literal["low", "medium", "high", "max"]
+Profile = Literal["open", "agent", "hook"]
+Walls = Literal["full", "nested"]
+
+PRESETS: dict[str, dict[str, int]] = {
+    "low": {"wall_ms": 10_000, "cpu_ms": 5_000, "memory_bytes": 256 * MIB},
+    "medium": {"wall_ms": 30_000, "cpu_ms": 30_000, "memory_bytes": 512 * MIB},
+    "high": {"wall_ms": 60_000, "cpu_ms": 120_000, "memory_bytes": 1024 * MIB},
+    "max": {"wall_ms": 120_000, "cpu_ms": 480_000, "memory_bytes": 2048 * MIB},
+}
+
+# What the engine puts where a policy says nothing. Only said to readers, never sent.
+DEFAULT_LIMITS: dict[str, int] = {
+    "wall_ms": 30_000,
+    "cpu_ms": 10_000,
+    "memory_bytes": 256 * MIB,
+    "output_bytes": 200_000,
+    "result_bytes": MIB,
+    "file_bytes": 10 * MIB,
+    "files": 1_000,
+    "open_files": 64,
+    "threads": 8,
+    "processes": 0,
+    "denials": 1_000,
+    "tool_calls": 1_000,
+}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much one run may use. Sizes are numbers of bytes, or text such as `"256MiB"`.
+
+    Without a word: 30 s on the clock (`wall_ms`), 10 s of processor time (`cpu_ms`), 256 MiB of memory,
+    200,000 bytes of output, 1 MiB of result, 10 MiB in 1,000 files with 64 open at once, 8 threads
+    beside the main one, no child processes, 1,000 refused calls, 1,000 tool calls.
+    """
+
+    wall_ms: int | None = None
+    cpu_ms: int | None = None
+    memory_bytes: int | str | None = None
+    output_bytes: int | str | None = None
+    result_bytes: int | str | None = None
+    file_bytes: int | str | None = None
+    files: int | None = None
+    open_files: int | None = None
+    threads: int | None = None
+    processes: int | None = None
+    denials: int | None = None
+    tool_calls: int | None = None
+
+
+@dataclass(frozen=True)
+class Language:
+    """Which Python the code may be written in, and modules beyond that.
+
+    `open` is all of it. `agent` is for data work, `hook` for scripts that only compute; what they grant
+    stands in docs/guard of the repository.
+    """
+
+    profile: Profile | None = None
+    imports: Sequence[str] | None = None
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What the code may do and how much it may use."""
+
+    limits: Limits | None = None
+    walls: Walls | None = None
+    language: Language | Profile | None = None
+
+    @classmethod
+    def preset(
+        cls,
+        name: Preset,
+        *,
+        walls: Walls | None = None,
+        language: Language | Profile | None = None,
+        **limits: int | str,
+    ) -> Policy:
+        """A named policy: `low`, `medium`, `high` or `max`, with these limits changed."""
+        if name not in PRESETS:
+            raise RequestError(
+                f"there is no preset {name!r}", hint=f"take one of {', '.join(PRESETS)}"
+            )
+        try:
+            changed = replace(Limits(**PRESETS[name]), **limits)  # type: ignore[arg-type]
+            return cls(changed, walls, language)
+        except TypeError:
+            known = [field.name for field in fields(Limits)]
+            wrong = [limit for limit in limits if limit not in known]
+            raise RequestError(
+                f"there is no limit {', '.join(wrong)}", hint=f"limits are {', '.join(known)}"
+            ) from None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The policy in the engine's own form, as JSON."""
+        body: dict[str, Any] = {}
+        if self.walls is not None:
+            body["walls"] = self.walls
+        if self.limits is not None:
+            body["limits"] = _present(self.limits, Limits, "limits")
+        if isinstance(self.language, str):
+            body["language"] = {"profile": self.language}
+        elif self.language is not None:
+            body["language"] = _present(self.language, Language, "language")
+        return _checked(body)
+
+
+PolicyLike = Union[Preset, Policy, Mapping[str, Any]]
+
+_SIZES = ("memory_bytes", "output_bytes", "result_bytes", "file_bytes")
+_WORDS = {"walls": get_args(Walls), "profile": get_args(Profile), "network": ("none",)}
+
+
+def _checked(body: Mapping[str, Any]) -> dict[str, Any]:
+    """A policy in the engine's own form, if it is one. What a number may be is for the engine to say."""
+    _check_keys("a policy", body, ("walls", "network", "limits", "language"))
+    limits, language = _part(body, "limits"), _part(body, "language")
+    _check_keys("limits", limits, tuple(DEFAULT_LIMITS))
+    for name, value in limits.items():
+        is_size = name in _SIZES and isinstance(value, str)
+        if not is_size and (type(value) is not int or value < 0):
+            must = (
+                "a number of bytes or text such as '64MiB'" if name in _SIZES else "a whole number"
+            )
+            raise RequestError(f"limits.{name} must be {must}, was {value!r}")
+    _check_keys("language", language, ("profile", "imports"))
+    for part, name in ((body, "walls"), (body, "network"), (language, "profile")):
+        if name in part and part[name] not in _WORDS[name]:
+            words = " or ".join(map(repr, _WORDS[name]))
+            raise RequestError(f"{name} must be {words}, was {part[name]!r}")
+    imports = language.get("imports", ())
+    if isinstance(imports, str) or not all(isinstance(module, str) for module in imports):
+        raise RequestError("imports must be a list of modules", hint='write imports=["module"]')
+    checked = {**body, **({"limits": limits} if limits else {})}
+    if language:
+        checked["language"] = {**language, **({"imports": list(imports)} if imports else {})}
+    return checked
+
+
+def _part(body: Mapping[str, Any], name: str) -> dict[str, Any]:
+    part = body.get(name, {})
+    if not isinstance(part, Mapping):
+        raise RequestError(f"{name} of a policy must be a mapping, not {type(part).__name__}")
+    return dict(part)
+
+
+def _check_keys(what: str, part: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    unknown = [str(name) for name in part if name not in known]
+    if unknown:
+        raise RequestError(
+            f"{what} cannot have {', '.join(unknown)}", hint=f"there is {', '.join(known)}"
+        )
+
+
+def _present(part: Any, kind: type[Limits] | type[Language], name: str) -> dict[str, Any]:
+    if not isinstance(part, kind):
+        raise RequestError(f"{name} must be a carboy.{kind.__name__}, not {type(part).__name__}")
+    values = ((field.name, getattr(part, field.name)) for field in fields(part))
+    return {name: value for name, value in values if value is not None}
+
+
+def policy_body(policy: PolicyLike | None) -> dict[str, Any]:
+    """What is sent of a policy; empty where all of it is left to the engine."""
+    if policy is None:
+        return {}
+    if isinstance(policy, str):
+        return Policy.preset(policy).to_dict()
+    if isinstance(policy, Policy):
+        return policy.to_dict()
+    if isinstance(policy, Mapping):
+        return _checked(policy)
+    raise RequestError(
+        f"a policy cannot be {type(policy).__name__}",
+        hint="pass the name of a preset, a carboy.Policy or a mapping such as "
+        '{"limits": {"wall_ms": 5000}}',
+    )
+
+
+def limits_in_force(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Every limit of a policy, with the engine's defaults."""
+    return {**DEFAULT_LIMITS, **body.get("limits", {})}
+
+
+def tightened(body: Mapping[str, Any], timeout: float) -> dict[str, Any]:
+    """The policy with its time on the clock lowered to so many seconds. It is never raised."""
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
+        raise RequestError(f"timeout must be seconds, not {type(timeout).__name__}")
+    if not (math.isfinite(timeout) and timeout > 0):
+        raise RequestError(f"timeout must be more than 0 seconds, was {timeout}")
+    allowed, asked = limits_in_force(body)["wall_ms"], math.ceil(timeout * 1000)
+    if allowed <= asked:
+        return dict(body)
+    return {**body, "limits": {**body.get("limits", {}), "wall_ms": asked}}

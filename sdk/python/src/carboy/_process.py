@@ -1,0 +1,149 @@
+"""The engine as a child process: how it is started, why it ended, and that it ends with us.
+
+It is in a session of its own, so that Ctrl-C in a terminal reaches the caller only, who decides
+what is cancelled. It ends when its standard input does.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import tempfile
+from typing import IO
+
+from ._binary import find_binary
+from ._errors import CarboyError, EngineError, EngineGoneError, RequestError
+
+# How long an engine may take to end by itself.
+_GRACE = 1.0
+_TAIL = 4_000
+# What the program exits with if it was asked for something impossible.
+_BAD_REQUEST = 2
+
+
+class EngineProcess:
+    """A running engine and the two descriptors to speak with it."""
+
+    def __init__(self, options: list[str]) -> None:
+        self._errors = _errors_file()
+        try:
+            command = [find_binary(), "pipe", *options]
+            self._process = subprocess.Popen(
+                command,
+                bufsize=0,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors if self._errors is not None else subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            if self._errors is not None:
+                self._errors.close()
+            raise EngineError(
+                "could not start the engine",
+                [str(error)],
+                "install carboy again, or let CARBOY_BINARY name the program",
+            ) from None
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self.stdin: IO[bytes] = self._process.stdin
+        self.stdout: IO[bytes] = self._process.stdout
+        self.requests = self.stdin.fileno()
+        self.answers = self.stdout.fileno()
+        os.set_blocking(self.requests, False)
+        os.set_blocking(self.answers, False)
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    def kill(self) -> None:
+        """Ends it now, and all runs with it."""
+        self._process.kill()
+
+    def reap(self, grace: float) -> None:
+        """Waits for its end, and brings it about if it does not come."""
+        try:
+            self._process.wait(grace)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def hang_up(self) -> None:
+        """Tells it that nothing more will come, and waits until it has ended."""
+        self.stdin.close()
+        self.reap(_GRACE)
+
+    def close(self) -> None:
+        """Ends it and gives everything back. Nobody may use the descriptors any more."""
+        self.hang_up()
+        self.stdout.close()
+        if self._errors is not None:
+            self._errors.close()
+
+    def forget(self) -> None:
+        """Lets go of it in a forked child, whose parent it belongs to."""
+        self.stdin.close()
+        self.stdout.close()
+        if self._errors is not None:
+            self._errors.close()
+        # It is not ours to wait for.
+        self._process.returncode = 0
+
+    def why_gone(self, was_ready: bool) -> CarboyError:
+        """Why it ended, for one run."""
+        message, causes, hint = self._last_words()
+        how = _how(self._process.returncode)
+        if was_ready:
+            causes = [message, *causes] if message else causes
+            return EngineGoneError(
+                f"the engine {how} while the run was under way",
+                causes,
+                hint or "the next run starts another",
+            )
+        if message and self._process.returncode == _BAD_REQUEST:
+            return RequestError(message, causes, hint)
+        causes = [message, *causes] if message else causes
+        return EngineError(
+            f"the engine {how} before it was ready",
+            causes,
+            hint or "`carboy doctor` shows whether this host can run it",
+        )
+
+    def _last_words(self) -> tuple[str, list[str], str | None]:
+        """What it wrote to standard error at last: message, causes and hint."""
+        if self._errors is None or self._errors.closed:
+            return "", [], None
+        end = self._errors.seek(0, os.SEEK_END)
+        self._errors.seek(max(0, end - _TAIL))
+        lines = self._errors.read().decode(errors="replace").strip().splitlines()
+        message, causes, hint = "", [], None
+        for line in lines:
+            word, _, rest = line.strip().partition(": ")
+            if word == "hint":
+                hint = rest
+            elif word == "error" and not message:
+                message = rest
+            else:
+                causes.append(rest if word == "cause" else line.strip())
+        if not message and causes:
+            message, causes = causes[0], causes[1:]
+        return message, causes, hint
+
+
+def _errors_file() -> IO[bytes] | None:
+    """A file without a name for what the engine says when it dies. A pipe would need a reader."""
+    try:
+        return tempfile.TemporaryFile(prefix="carboy-")
+    except OSError:
+        return None
+
+
+def _how(code: int | None) -> str:
+    if code is None or code >= 0:
+        return f"exited with code {code}"
+    try:
+        return f"was killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was killed by signal {-code}"

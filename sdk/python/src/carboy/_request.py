@@ -1,0 +1,152 @@
+"""What is asked of an engine: one run as a line, and how the engine itself is started.
+
+A box says most of it once. What does not change from run to run is written as JSON once.
+"""
+
+from __future__ import annotations
+
+import keyword
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from json.encoder import encode_basestring
+from typing import Any, Literal
+
+from ._errors import RequestError
+from ._json import NotJson, encoded
+from ._policy import PolicyLike, policy_body, tightened
+from ._tools import Tool, Toolbox, ToolLike
+
+OnError = Literal["return", "raise"]
+
+# The longest line that the engine reads. A longer one would end all runs of the box.
+MAX_LINE = 64 << 20
+
+
+@dataclass(frozen=True)
+class Request:
+    """One run, as it is sent after its number."""
+
+    body: bytes
+    tools: Mapping[str, Tool]
+
+
+class Settings:
+    """What holds for every run of a box."""
+
+    def __init__(
+        self,
+        python: str | os.PathLike[str] | None,
+        preload: Iterable[str],
+        tools: Iterable[ToolLike],
+        policy: PolicyLike | None,
+        on_error: OnError,
+    ) -> None:
+        if isinstance(preload, str):
+            raise RequestError("preload must be a list of modules", hint=f'write ["{preload}"]')
+        self.python = os.fspath(python) if python is not None else sys.executable
+        self.preload = tuple(preload)
+        self.tools = Toolbox(tools)
+        self.policy = policy_body(policy)
+        self.raises = is_raise(on_error)
+        self._policy_json = _encoded_policy(self.policy)
+
+    def options(self) -> list[str]:
+        """How `carboy pipe` is started."""
+        options = ["--python", self.python]
+        modules = list(self.preload)
+        # Code that awaits a tool imports this, which takes longer than most runs.
+        if any(tool.is_async for tool in self.tools.by_name.values()) and "asyncio" not in modules:
+            modules.append("asyncio")
+        for module in modules:
+            options += ["--preload", module]
+        return options
+
+    def starting(self) -> str:
+        """What is being waited for at a start."""
+        name = os.path.basename(self.python)
+        modules = f" with {', '.join(self.preload)}" if self.preload else ""
+        return f"waiting for the first run on {name}{modules}"
+
+    def request(
+        self,
+        code: str,
+        inputs: Mapping[str, Any] | None,
+        policy: PolicyLike | None,
+        tools: Iterable[ToolLike],
+        timeout: float | None,
+        stream: bool,
+    ) -> Request:
+        """One run of the box."""
+        if type(code) is not str and not isinstance(code, str):
+            raise RequestError(f"code must be str, not {type(code).__name__}")
+        toolbox = self.tools.with_more(tools) if tools else self.tools
+        policy_json = self._policy_json
+        if policy is not None or timeout is not None:
+            body = self.policy if policy is None else policy_body(policy)
+            policy_json = _encoded_policy(body if timeout is None else tightened(body, timeout))
+        try:
+            parts = [b'"job":{"code":', encode_basestring(code).encode()]
+        except UnicodeEncodeError as error:
+            raise RequestError(
+                f"the code has half of a surrogate pair at character {error.start}",
+                hint="read it as UTF-8",
+            ) from None
+        if inputs:
+            parts += [b',"inputs":', _encoded_inputs(inputs, toolbox)]
+        if policy_json:
+            parts += [b',"policy":', policy_json]
+        if toolbox.json:
+            parts += [b',"tools":', toolbox.json]
+        parts.append(b'},"stream":true}}\n' if stream else b"}}}\n")
+        request = Request(b"".join(parts), toolbox.by_name)
+        if len(request.body) > MAX_LINE - 64:
+            raise RequestError(
+                f"the request has {len(request.body)} bytes, at most {MAX_LINE} are accepted",
+                hint="pass less data in one run",
+            )
+        return request
+
+
+def is_raise(on_error: OnError) -> bool:
+    """Whether outcomes that are not ok are raised: `return` or `raise`."""
+    if on_error not in ("return", "raise"):
+        raise RequestError(f'on_error must be "return" or "raise", was {on_error!r}')
+    return on_error == "raise"
+
+
+def _encoded_policy(body: Mapping[str, Any]) -> bytes:
+    if not body:
+        return b""
+    try:
+        return encoded(dict(body))
+    except NotJson as error:
+        raise RequestError(f"the policy holds {error.what} at {error.path or 'its top'}") from None
+
+
+def _encoded_inputs(inputs: Mapping[str, Any], tools: Toolbox) -> bytes:
+    if not isinstance(inputs, Mapping):
+        raise RequestError(
+            f"inputs must be a mapping of names to values, not {type(inputs).__name__}",
+            hint='write inputs={"data": ...}',
+        )
+    parts = []
+    for name, value in inputs.items():
+        if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
+            raise RequestError(
+                f"an input cannot have the name {name!r}: that is no Python name",
+                hint="the code sees each input under its name",
+            )
+        if name in tools.by_name:
+            raise RequestError(f"the name {name!r} is that of an input and of a tool")
+        try:
+            parts.append(b'"%b":%b' % (name.encode(), encoded(value)))
+        except NotJson as error:
+            where = f" at {error.path}" if error.path else ""
+            raise RequestError(
+                f"the input {name!r} is not JSON: {error.what}{where}",
+                hint="pass dicts with text keys, lists, text, numbers, booleans or None; convert "
+                "others, for example with str(), list(), .tolist() or .to_dict()",
+            ) from None
+    return b"{%b}" % b",".join(parts)
