@@ -1,18 +1,22 @@
 //! Lists the corpus, so that the program carries it.
 
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 fn main() -> std::io::Result<()> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../escapes").canonicalize()?;
-    println!("cargo::rerun-if-changed={}", folder.display());
-    let mut names = Vec::new();
-    for entry in std::fs::read_dir(&folder)? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "py") {
-            names.push(path);
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../escapes").canonicalize()?;
+    println!("cargo::rerun-if-changed={}", corpus.display());
+    // One folder for each class of attack.
+    let mut names: Vec<PathBuf> = Vec::new();
+    for class in std::fs::read_dir(&corpus)? {
+        let class = class?.path();
+        if class.is_dir() {
+            for entry in std::fs::read_dir(&class)? {
+                names.push(entry?.path());
+            }
         }
     }
+    names.retain(|path| path.extension().is_some_and(|extension| extension == "py"));
     names.sort();
     let mut list = String::from("[\n");
     for path in names {

@@ -11,6 +11,15 @@ pub(crate) const TABLE: &str = "docs/drill.md";
 const ELSEWHERE: &str = "escapes/elsewhere.txt";
 const PROMISES: &str = "SECURITY.md";
 
+/// The folders of the corpus, by the letters with which an id begins.
+const FOLDERS: [(&str, &str); 5] = [
+    ("CON", "confidentiality"),
+    ("INT", "integrity"),
+    ("AV", "availability"),
+    ("XRN", "cross-run"),
+    ("PRO", "protocol"),
+];
+
 /// The headings of SECURITY.md whose tables are promises.
 const HEADINGS: [&str; 2] = ["## What full walls promise", "## What nested walls promise"];
 
@@ -101,12 +110,11 @@ pub(crate) fn check(tree: &Tree) -> io::Result<Vec<Fault>> {
     for path in tree.ending(".py").filter(|path| path.starts_with("escapes/")) {
         let row = Header::read(&tree.text(path)?);
         let id = row.get("id");
-        if *path != format!("escapes/{id}.py") {
-            faults.push(Fault::new(
-                path,
-                format!("its id is {id}"),
-                "give the file its id as name",
-            ));
+        let place = place(id);
+        if place.as_deref() != Some(path) {
+            let place = place.unwrap_or_else(|| "the folder of its class".into());
+            let what = format!("its id is {id}");
+            faults.push(Fault::new(path, what, format!("move it to {place}")));
         }
         known.insert(catalogue(id).to_owned());
     }
@@ -123,6 +131,13 @@ pub(crate) fn check(tree: &Tree) -> io::Result<Vec<Fault>> {
     }
     faults.extend(check_promises(&tree.text(PROMISES)?, &known));
     Ok(faults)
+}
+
+/// Where the row with this id stands: in the folder of its class.
+fn place(id: &str) -> Option<String> {
+    let (letters, _) = id.split_once('-')?;
+    let (_, folder) = FOLDERS.iter().find(|(class, _)| *class == letters)?;
+    Some(format!("escapes/{folder}/{id}.py"))
 }
 
 /// The row of the catalogue: an id without the letter of a variant.
@@ -171,6 +186,12 @@ mod tests {
         };
         assert_eq!((with(" CON-01 "), with(" "), with(" CON-01, CON-99 ")), (0, 1, 1));
         assert_eq!(check_promises("## Other\n| x | a | b |\n", &known).len(), 0);
+    }
+
+    #[test]
+    fn a_row_stands_in_the_folder_of_its_class() {
+        assert_eq!(place("AV-08-a").as_deref(), Some("escapes/availability/AV-08-a.py"));
+        assert_eq!((place("ABC-01"), place("CON")), (None, None));
     }
 
     #[test]

@@ -92,15 +92,20 @@ impl arguments::Drill {
     }
 }
 
-/// The rows that this program carries, or those of a folder.
+/// The rows that this program carries, or those of a folder and the folders in it.
 fn rows(folder: Option<&Path>) -> Result<Vec<Row>, Failure> {
     let broken = |why| Failure::usage(format!("a row cannot be read: {why}"), "mend its header");
     let Some(folder) = folder else { return corpus().map_err(broken) };
     let mut paths = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(Failure::os("list the corpus"))? {
-        let path = entry.map_err(Failure::os("list the corpus"))?.path();
-        if path.extension().is_some_and(|extension| extension == "py") {
-            paths.push(path);
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).map_err(Failure::os("list the corpus"))? {
+            let path = entry.map_err(Failure::os("list the corpus"))?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "py") {
+                paths.push(path);
+            }
         }
     }
     paths.sort();
