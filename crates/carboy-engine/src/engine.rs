@@ -6,14 +6,13 @@ use std::time::Instant;
 
 use carboy_protocol::{Job, JobFrame, Limits, Outcome, Policy, Status, Usage};
 use rustix::rand::{GetRandomFlags, getrandom};
-use tokio::sync::{mpsc, oneshot};
 
 use crate::error::While;
 use crate::gate::{Gate, GateConfig};
 use crate::planning::Setting;
 use crate::pool::{Pool, PoolConfig};
 use crate::run::Contact;
-use crate::tools::ToolHost;
+use crate::runner::{RunOptions, Runner};
 use crate::{EngineError, Host, Installation, Plan, Python, RequestError, RunError};
 use crate::{guard, pool, request, run, verdict};
 
@@ -50,39 +49,6 @@ impl Config {
             gate: GateConfig::default(),
         }
     }
-}
-
-/// Which stream a chunk came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stream {
-    /// Standard output.
-    Stdout,
-    /// Standard error.
-    Stderr,
-}
-
-/// A piece of output, as it came. The bytes are the guest's.
-#[derive(Clone, Debug)]
-pub struct Chunk {
-    /// Where it was written.
-    pub stream: Stream,
-    /// What was written.
-    pub bytes: Vec<u8>,
-}
-
-/// What a caller may want beside the outcome.
-#[derive(Debug, Default)]
-pub struct RunOptions {
-    /// Gets output as it comes. A slow receiver slows the guest, not its deadline.
-    pub chunks: Option<mpsc::Sender<Chunk>>,
-    /// Ends the run when something is sent.
-    pub cancel: Option<oneshot::Receiver<()>>,
-    /// For whom it is. Tenants are served in turn.
-    pub tenant: String,
-    /// When the answer is of no use any more. A job that would still wait then is refused.
-    pub deadline: Option<Instant>,
-    /// Answers the calls of the job's tools.
-    pub tools: Option<ToolHost>,
 }
 
 /// Runs jobs. Dropping a run's future destroys its jar; dropping the engine ends everything.
@@ -225,6 +191,16 @@ impl Engine {
             policy.limits = policy.limits.clamped(ceiling);
         }
         Ok(policy)
+    }
+}
+
+impl Runner for Engine {
+    async fn run_with(&self, job: Job, options: RunOptions) -> Result<Outcome, RunError> {
+        Engine::run_with(self, job, options).await
+    }
+
+    async fn shutdown(&self) {
+        Engine::shutdown(self).await;
     }
 }
 

@@ -1,10 +1,9 @@
 //! The caller's mistakes and our own failures.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use carboy_protocol::{PolicyFault, SetupFault};
-
-use crate::Busy;
 
 /// The caller asked for something that cannot be.
 #[derive(Debug, thiserror::Error)]
@@ -192,6 +191,16 @@ impl<T, E: Into<std::io::Error>> While<T> for Result<T, E> {
     fn while_doing(self, step: &'static str) -> Result<T, EngineError> {
         self.map_err(|error| EngineError::Os { step, error: error.into() })
     }
+}
+
+/// Too much is going on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("too many runs: {waiting} are waiting already")]
+pub struct Busy {
+    /// How many wait.
+    pub waiting: usize,
+    /// When there may be room.
+    pub retry_after: Duration,
 }
 
 /// Why there is no outcome.

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use tokio::time::timeout_at;
 
+use crate::error::Busy;
+
 /// How much the newest hold counts in the mean.
 const NEWEST: f64 = 1.0 / 16.0;
 
@@ -39,16 +41,6 @@ impl Default for GateConfig {
             patience: Duration::from_secs(10),
         }
     }
-}
-
-/// Too much is going on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("too many runs: {waiting} are waiting already")]
-pub struct Busy {
-    /// How many wait.
-    pub waiting: usize,
-    /// When there may be room.
-    pub retry_after: Duration,
 }
 
 struct Waiter {

@@ -40,21 +40,22 @@ mod pool;
 mod python;
 mod request;
 mod run;
+mod runner;
 mod scratch;
 mod tools;
 mod verdict;
 mod watched;
 mod zygote;
 
-pub use engine::{Chunk, Config, Engine, RunOptions, Stream};
-pub use error::{EngineError, RequestError, RunError};
-pub use gate::{Busy, GateConfig};
+pub use engine::{Config, Engine};
+pub use error::{Busy, EngineError, RequestError, RunError};
+pub use gate::GateConfig;
 pub use host::Host;
 pub use install::Installation;
 pub use planning::Plan;
 pub use pool::PoolConfig;
 pub use python::Python;
-pub use tools::{Answer, Call, IN_FLIGHT, ToolHost};
+pub use runner::{Answer, Call, Chunk, IN_FLIGHT, RunOptions, Runner, Stream, ToolHost};
 
 /// The layers that are missing: none, but in a build for tests that was told to leave some out.
 pub fn ablated() -> Vec<String> {

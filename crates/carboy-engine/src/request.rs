@@ -3,7 +3,8 @@
 use carboy_protocol::json::{self, MAX_DEPTH};
 use carboy_protocol::{Job, Tool};
 
-use crate::{RequestError, RunOptions};
+use crate::error::RequestError;
+use crate::runner::RunOptions;
 
 /// Words that are no names.
 const KEYWORDS: &[&str] = &[

@@ -19,12 +19,12 @@ use tokio::time::{Instant as Moment, MissedTickBehavior, interval_at, sleep_unti
 
 use crate::EngineError;
 use crate::denials::Ledger;
-use crate::engine::{Chunk, Stream};
 use crate::error::While;
 use crate::jar::Jar;
 use crate::outside::{self, Status};
+use crate::runner::{Chunk, Stream, ToolHost};
 use crate::scratch::{self, Scratch};
-use crate::tools::{Call, ToolHost, Tools};
+use crate::tools::Tools;
 use crate::verdict::{End, Facts};
 use crate::zygote::Ended;
 
@@ -276,9 +276,9 @@ impl<'a> Watch<'a> {
 
     fn frame(&mut self, body: &[u8]) -> Option<End> {
         match parse(body, self.limits) {
-            Ok(FromJar::Call { call, tool, args, kwargs }) => {
+            Ok(FromJar::Call(call)) => {
                 self.said_bytes = self.decoder.held() as u64;
-                self.tools.take(Call { call, tool, args, kwargs })
+                self.tools.take(call)
             }
             other => Some(self.last(other)),
         }

@@ -14,48 +14,13 @@ use carboy_protocol::{
     CallStatus, Job, LimitName, Limits, ToJar, Tool, ToolCall, ToolFault, ToolFaultKind,
 };
 use serde_json::value::RawValue;
-use tokio::sync::mpsc;
 use tokio::time::Instant as Moment;
 
+use crate::runner::{Answer, Call, IN_FLIGHT, ToolHost};
 use crate::verdict::End;
-
-/// How many calls of one run may wait for an answer, or have one that the jar has not read. No more
-/// are taken from it until then. A jar keeps one below that by itself, so that its last word is heard.
-pub const IN_FLIGHT: usize = 64;
 
 /// How many bytes of arguments may wait with them.
 const IN_FLIGHT_BYTES: usize = 4 << 20;
-
-/// A call that a run makes.
-#[derive(Debug)]
-pub struct Call {
-    /// The run's number for it.
-    pub call: u64,
-    /// One of the names that the job offered.
-    pub tool: String,
-    /// Arguments by position: a JSON array. The bytes are the guest's.
-    pub args: Box<RawValue>,
-    /// Arguments by name: a JSON object. The bytes are the guest's.
-    pub kwargs: Box<RawValue>,
-}
-
-/// What came of a call.
-#[derive(Debug)]
-pub struct Answer {
-    /// The number of the call. An answer to a call that does not wait is dropped.
-    pub call: u64,
-    /// What the tool returned, or why it did not.
-    pub result: Result<Option<Box<RawValue>>, ToolFault>,
-}
-
-/// The caller's side of a job's tools.
-#[derive(Debug)]
-pub struct ToolHost {
-    /// Gets the calls. A slow receiver slows the guest, not its deadline.
-    pub calls: mpsc::Sender<Call>,
-    /// Gives the answers, in any order.
-    pub answers: mpsc::Receiver<Answer>,
-}
 
 /// When a run is over, and how calls put that off.
 ///

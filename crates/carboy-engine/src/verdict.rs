@@ -59,7 +59,7 @@ pub(crate) fn decide(
         End::Said(FromJar::Done { result }) => return Ok(result),
         End::Said(FromJar::Failed(failure)) => raised(failure, facts, ledger, limits),
         End::Said(FromJar::BadResult { fault, detail }) => bad_result(fault, &detail),
-        End::Said(FromJar::Ready {} | FromJar::Call { .. }) => broken("it did not answer"),
+        End::Said(FromJar::Ready {} | FromJar::Call(_)) => broken("it did not answer"),
         End::BrokenFrame(what) => broken(&what),
         End::PipeClosed => engine_word(
             Kind::Crash,

@@ -36,10 +36,10 @@ pub use job::Job;
 pub use language::{LanguagePolicy, LanguageProfile};
 pub use outcome::{
     Artifact, Denial, GuestError, Isolation, Kind, Layer, Layers, LimitHit, Outcome, Output,
-    Status, Usage,
+    Status, Stream, Usage,
 };
 pub use policy::{LimitName, Limits, Network, Policy, PolicyFault, Preset, Walls};
-pub use tool::{CallStatus, Tool, ToolCall, ToolFault, ToolFaultKind};
+pub use tool::{Call, CallStatus, Tool, ToolCall, ToolFault, ToolFaultKind};
 pub use wire::{
     FromJar, FromZygote, GuardFrame, GuestFailure, JobFrame, ResultFault, SetupFault, ToJar,
     ToZygote, WIRE_VERSION,

@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{Job, Outcome, ToolFault};
+use crate::{Job, Outcome, Stream, ToolFault};
 
 /// The version of these messages. A caller that finds another does not go on.
 pub const PIPE_VERSION: u32 = 1;
@@ -55,16 +55,6 @@ pub enum ToEngine {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<ToolFault>,
     },
-}
-
-/// Which stream output came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum OutputStream {
-    /// Standard output.
-    Stdout,
-    /// Standard error.
-    Stderr,
 }
 
 /// Whose fault it is that there is no outcome.
@@ -114,11 +104,12 @@ pub enum FromEngine {
         /// The caller's number for the run.
         id: u64,
         /// Where it was written.
-        stream: OutputStream,
+        stream: Stream,
         /// What was written; bytes that are not UTF-8 are replaced.
         text: String,
     },
-    /// A run calls one of its tools, and wants an answer.
+    /// A run calls one of its tools, and wants an answer: a [`Call`](crate::Call) with the number of
+    /// its run beside it. Written out, because serde cannot read raw JSON through `flatten`.
     Call {
         /// The caller's number for the run.
         id: u64,

@@ -4,6 +4,7 @@
 //! both carry JSON and nothing else.
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 /// A function that the caller offers to one job.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +30,21 @@ impl Tool {
     pub const MAX_TOOLS: usize = 1_000;
     /// The longest `doc`, in bytes.
     pub const MAX_DOC: usize = 64 << 10;
+}
+
+/// A call of a tool, from the code in a jar to the caller. Everything in it is the guest's word, but
+/// `tool` is compared with the names that the job offered before anybody is told of the call.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Call {
+    /// The jar's number for it.
+    pub call: u64,
+    /// The tool's name.
+    pub tool: String,
+    /// Arguments by position: a JSON array.
+    pub args: Box<RawValue>,
+    /// Arguments by name: a JSON object.
+    pub kwargs: Box<RawValue>,
 }
 
 /// Whose fault it is that a tool has no answer.

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{LanguageProfile, Tool, ToolFault};
+use crate::{Call, LanguageProfile, Tool, ToolFault};
 
 /// The version of these messages. Engine and zygote refuse each other when it differs.
 pub const WIRE_VERSION: u32 = 2;
@@ -194,16 +194,7 @@ pub enum FromJar {
     /// Warm and waiting for its job.
     Ready {},
     /// The code calls a tool, and goes on.
-    Call {
-        /// The jar's number for it.
-        call: u64,
-        /// The tool's name.
-        tool: String,
-        /// Arguments by position: an array.
-        args: Box<RawValue>,
-        /// Arguments by name: an object.
-        kwargs: Box<RawValue>,
-    },
+    Call(Call),
     /// The code ran to its end.
     Done {
         /// What it answered.

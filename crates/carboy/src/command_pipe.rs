@@ -13,7 +13,7 @@ use carboy_engine::{
     Answer, Call, Chunk, Config, Engine, IN_FLIGHT, RunError, RunOptions, Stream, ToolHost,
 };
 use carboy_protocol::pipe::{
-    FailureKind, FromEngine, MAX_LINE, OutputStream, PIPE_VERSION, RunFailure, ToEngine,
+    FailureKind, FromEngine, MAX_LINE, PIPE_VERSION, RunFailure, ToEngine,
 };
 use carboy_protocol::{ExitCode, Outcome};
 use serde::Deserialize;
@@ -345,12 +345,12 @@ async fn hand_on_calls(
 async fn hand_on(id: u64, mut chunks: mpsc::Receiver<Chunk>, answers: &mpsc::Sender<FromEngine>) {
     let (mut out, mut err) = (Whole::default(), Whole::default());
     while let Some(chunk) = chunks.recv().await {
-        let (stream, text) = match chunk.stream {
-            Stream::Stdout => (OutputStream::Stdout, out.take(&chunk.bytes)),
-            Stream::Stderr => (OutputStream::Stderr, err.take(&chunk.bytes)),
+        let text = match chunk.stream {
+            Stream::Stdout => out.take(&chunk.bytes),
+            Stream::Stderr => err.take(&chunk.bytes),
         };
         if !text.is_empty() {
-            answers.send(FromEngine::Output { id, stream, text }).await.ok();
+            answers.send(FromEngine::Output { id, stream: chunk.stream, text }).await.ok();
         }
     }
 }

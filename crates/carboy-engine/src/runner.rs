@@ -1,0 +1,76 @@
+//! What a front door needs of whoever runs jobs, and the words that both use.
+//!
+//! A door (the pipe, later HTTP and MCP) takes requests, and hands each to a [`Runner`]. It does not
+//! know whether that is the [`Engine`](crate::Engine) of this process or a gateway to others.
+
+use std::time::Instant;
+
+use carboy_protocol::{Job, Outcome, ToolFault};
+use serde_json::value::RawValue;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::error::RunError;
+
+pub use carboy_protocol::{Call, Stream};
+
+/// How many calls of one run may wait for an answer, or have one that the jar has not read. No more
+/// are taken from it until then. A jar keeps one below that by itself, so that its last word is heard.
+pub const IN_FLIGHT: usize = 64;
+
+/// Runs jobs.
+///
+/// Dropping the future of a run ends the run and destroys what it ran in. A door is generic over its
+/// runner, so a call costs nothing and the futures need no box.
+pub trait Runner: Send + Sync + 'static {
+    /// Runs a job to its end, with output as it comes, tools, or a way to cancel it.
+    fn run_with(
+        &self,
+        job: Job,
+        options: RunOptions,
+    ) -> impl Future<Output = Result<Outcome, RunError>> + Send;
+
+    /// Ends everything that is under way and waits until nothing of it is left.
+    fn shutdown(&self) -> impl Future<Output = ()> + Send;
+}
+
+/// What a caller may want beside the outcome.
+#[derive(Debug, Default)]
+pub struct RunOptions {
+    /// Gets output as it comes. A slow receiver slows the guest, not its deadline.
+    pub chunks: Option<mpsc::Sender<Chunk>>,
+    /// Ends the run when something is sent.
+    pub cancel: Option<oneshot::Receiver<()>>,
+    /// For whom it is. Tenants are served in turn.
+    pub tenant: String,
+    /// When the answer is of no use any more. A job that would still wait then is refused.
+    pub deadline: Option<Instant>,
+    /// Answers the calls of the job's tools.
+    pub tools: Option<ToolHost>,
+}
+
+/// A piece of output, as it came. The bytes are the guest's.
+#[derive(Clone, Debug)]
+pub struct Chunk {
+    /// Where it was written.
+    pub stream: Stream,
+    /// What was written.
+    pub bytes: Vec<u8>,
+}
+
+/// The caller's side of a job's tools.
+#[derive(Debug)]
+pub struct ToolHost {
+    /// Gets the calls. A slow receiver slows the guest, not its deadline.
+    pub calls: mpsc::Sender<Call>,
+    /// Gives the answers, in any order.
+    pub answers: mpsc::Receiver<Answer>,
+}
+
+/// What came of a call.
+#[derive(Debug)]
+pub struct Answer {
+    /// The number of the call. An answer to a call that does not wait is dropped.
+    pub call: u64,
+    /// What the tool returned, or why it did not.
+    pub result: Result<Option<Box<RawValue>>, ToolFault>,
+}
