@@ -9,6 +9,7 @@
 
 mod arrows;
 mod changelog;
+mod claims;
 mod drill;
 mod fault;
 mod generated;
@@ -68,6 +69,7 @@ fn tidy(root: &Path) -> io::Result<ExitCode> {
         sources::check_files(&tree)?,
         sources::check_unsafe(&tree, &workspace)?,
         changelog::check_file(&tree)?,
+        claims::check(&tree)?,
         drill::check(&tree)?,
         generated::check(&tree)?,
         links::check(&tree)?,
