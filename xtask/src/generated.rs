@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::drill;
 use crate::fault::Fault;
+use crate::guard_rules;
 use crate::tree::Tree;
 
 /// Every generated file with its current text.
@@ -14,6 +15,7 @@ fn files(tree: &Tree) -> io::Result<Vec<(&'static str, String)>> {
         ("docs/policy.schema.json", policy_schema()?),
         ("crates/carboy-zygote/src/language.json", language_tables()?),
         (drill::TABLE, drill::table(tree)?),
+        (guard_rules::PAGE, guard_rules::page(tree)?),
     ])
 }
 

@@ -13,6 +13,7 @@ mod claims;
 mod drill;
 mod fault;
 mod generated;
+mod guard_rules;
 mod links;
 mod name;
 mod sources;

@@ -1,4 +1,4 @@
-//! The rules, by id. Each has a page with examples in `docs/guard/rules`.
+//! The rules, by id. `docs/guard/rules.md` explains each with examples.
 
 use serde::{Serialize, Serializer};
 

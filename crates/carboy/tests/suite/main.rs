@@ -3,8 +3,8 @@
 //! The environment chooses the setting: `CARBOY_TEST_WALLS` (`full` or `nested`),
 //! `CARBOY_TEST_PYTHON` (an interpreter, default `python3`), `CARBOY_TEST_VENV` (a venv with
 //! numpy, pandas and matplotlib), `CARBOY_TEST_PYTHONS` (more interpreters, separated by colons),
-//! `CARBOY_TEST_PROGRAM` (a `carboy` other than the one just built), `CARBOY_TEST_DOCS` (the
-//! folder `docs`, where the repository cannot be read).
+//! `CARBOY_TEST_PROGRAM` (a `carboy` other than the one just built), `CARBOY_TEST_FIXTURES`
+//! (the fixtures of the guard, where the repository cannot be read).
 //! A test that needs something missing says so in its output, with the word `SKIPPED`.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail by panicking")]
 
