@@ -18,14 +18,10 @@
 //! it.
 #![forbid(unsafe_code)]
 
-mod attribute;
-mod call;
 mod edit;
-mod gather;
-mod import;
-mod name;
-mod pattern;
+mod names;
 mod profile;
+mod program;
 mod report;
 mod rule;
 mod source;

@@ -1,6 +1,6 @@
 //! Texts that are read as more than text: format texts and queries.
 
-use crate::name::is_dunder;
+use crate::names::is_dunder;
 use crate::profile::TABLES;
 
 /// The attributes that the fields of a format text reach, those of nested fields among them.

@@ -5,7 +5,7 @@ use ruff_text_size::Ranged;
 
 use crate::profile::TABLES;
 use crate::rule::Rule;
-use crate::walk::{Seen, Walker};
+use crate::walk::walker::{Seen, Walker};
 
 impl<'a> Walker<'a> {
     pub fn pattern(&mut self, pattern: &'a Pattern) {

@@ -8,6 +8,8 @@ use ruff_python_ast::{
 };
 use ruff_text_size::{Ranged, TextSize};
 
+use crate::program::literal::literals;
+
 /// What a program defines itself.
 #[derive(Default)]
 pub(crate) struct Gathered<'a> {
@@ -203,7 +205,7 @@ impl<'a> Visitor<'a> for Gatherer<'a> {
                 let slots =
                     |target: &Expr| matches!(target, Expr::Name(name) if name.id == "__slots__");
                 if assign.targets.iter().any(slots) {
-                    for slot in crate::walk::literals(&assign.value).unwrap_or_default() {
+                    for slot in literals(&assign.value).unwrap_or_default() {
                         self.own(&slot);
                     }
                 }

@@ -4,12 +4,12 @@ use ruff_python_ast::token::TokenKind;
 use ruff_python_ast::{Arguments, Expr, ExprAttribute, ExprCall, Operator};
 use ruff_text_size::{Ranged, TextRange};
 
-use crate::attribute::refused_anywhere;
 use crate::edit::Sentry;
-use crate::name::shown;
+use crate::names::shown;
 use crate::rule::Rule;
 use crate::text::{format_attributes, query_reaches_out};
-use crate::walk::{Seen, Walker};
+use crate::walk::attribute::refused_anywhere;
+use crate::walk::walker::{Seen, Walker};
 
 /// A text that stands in the program, perhaps in pieces.
 fn folded(expr: &Expr) -> Option<String> {

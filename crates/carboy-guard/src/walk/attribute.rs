@@ -3,10 +3,10 @@
 use ruff_python_ast::{Expr, ExprAttribute, ExprContext};
 use ruff_text_size::{Ranged, TextRange};
 
-use crate::name::{is_dunder, shown};
+use crate::names::{is_dunder, shown};
 use crate::profile::TABLES;
 use crate::rule::Rule;
-use crate::walk::{Seen, Walker};
+use crate::walk::walker::{Seen, Walker};
 
 /// Why an attribute name is refused wherever it stands, and what to write instead.
 pub(crate) fn refused_anywhere(name: &str) -> Option<(Rule, String, &'static str)> {

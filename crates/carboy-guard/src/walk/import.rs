@@ -3,10 +3,10 @@
 use ruff_python_ast::{Alias, StmtImportFrom};
 use ruff_text_size::Ranged;
 
-use crate::name::shown;
+use crate::names::shown;
 use crate::profile::TABLES;
 use crate::rule::Rule;
-use crate::walk::{Seen, Walker};
+use crate::walk::walker::{Seen, Walker};
 
 impl<'a> Walker<'a> {
     /// `import a.b`, with or without another name.
