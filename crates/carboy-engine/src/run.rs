@@ -534,11 +534,11 @@ fn announced(listener: impl AsFd) -> Announced {
 /// Checks a frame, and only then builds a message from it.
 fn parse(body: &[u8], limits: &Limits) -> Result<FromJar, End> {
     // The message around a result is two levels deep.
-    match json::check(body, MAX_DEPTH + 2) {
-        Ok(()) => {}
+    let depth = match json::depth(body, MAX_DEPTH + 2) {
+        Ok(depth) => depth as u64,
         Err(JsonFault::TooDeep) => return Err(End::Limit(LimitName::ResultDepth)),
         Err(fault) => return Err(End::BrokenFrame(fault.to_string())),
-    }
+    };
     let message: FromJar = serde_json::from_slice(body)
         .map_err(|_| End::BrokenFrame("it is not a message that a jar may send".into()))?;
     match &message {
@@ -546,6 +546,9 @@ fn parse(body: &[u8], limits: &Limits) -> Result<FromJar, End> {
             if result.get().len() as u64 > limits.result_bytes =>
         {
             Err(End::Limit(LimitName::ResultBytes))
+        }
+        FromJar::Done { .. } if depth > limits.result_depth + 2 => {
+            Err(End::Limit(LimitName::ResultDepth))
         }
         _ => Ok(message),
     }

@@ -102,7 +102,7 @@ fn allowed(name: LimitName, limits: &Limits) -> u64 {
         LimitName::MemoryBytes => limits.memory_bytes,
         LimitName::OutputBytes => limits.output_bytes,
         LimitName::ResultBytes => limits.result_bytes,
-        LimitName::ResultDepth => carboy_protocol::json::MAX_DEPTH as u64,
+        LimitName::ResultDepth => limits.result_depth,
         LimitName::FileBytes => limits.file_bytes,
         LimitName::Files => limits.files,
         LimitName::OpenFiles => limits.open_files,

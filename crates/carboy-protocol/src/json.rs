@@ -48,10 +48,16 @@ impl std::error::Error for JsonFault {}
 
 /// Checks that `bytes` are exactly one JSON value nested at most `max_depth` deep.
 pub fn check(bytes: &[u8], max_depth: usize) -> Result<(), JsonFault> {
+    depth(bytes, max_depth).map(drop)
+}
+
+/// Checks as [`check`] does, and returns how deep the value nests: 0 for a number, 1 for `[]`.
+pub fn depth(bytes: &[u8], max_depth: usize) -> Result<usize, JsonFault> {
     std::str::from_utf8(bytes).map_err(|_| JsonFault::NotUtf8)?;
     let mut scan = Scan { bytes, at: 0 };
     // What each open bracket was. Grows with the nesting, which is bounded.
     let mut open: Vec<u8> = Vec::new();
+    let mut deepest = 0;
     loop {
         scan.space();
         match scan.peek() {
@@ -60,6 +66,7 @@ pub fn check(bytes: &[u8], max_depth: usize) -> Result<(), JsonFault> {
                 if open.len() == max_depth {
                     return Err(JsonFault::TooDeep);
                 }
+                deepest = deepest.max(open.len() + 1);
                 scan.space();
                 if scan.peek() == Some(bracket + 2) {
                     scan.at += 1;
@@ -82,7 +89,7 @@ pub fn check(bytes: &[u8], max_depth: usize) -> Result<(), JsonFault> {
         loop {
             scan.space();
             match (open.last().copied(), scan.peek()) {
-                (None, None) => return Ok(()),
+                (None, None) => return Ok(deepest),
                 (Some(bracket), Some(byte)) if byte == bracket + 2 => {
                     scan.at += 1;
                     open.pop();
@@ -265,6 +272,11 @@ mod tests {
         assert_eq!(check(&vec![b'['; 1_000_000], MAX_DEPTH), Err(JsonFault::TooDeep));
         assert_eq!(check(br#"{"a":[{"b":[]}]}"#, 4), Ok(()));
         assert_eq!(check(br#"{"a":[{"b":[]}]}"#, 3), Err(JsonFault::TooDeep));
+        let deep: [(&[u8], usize); 4] =
+            [(b"1", 0), (b"[]", 1), (br#"{"a":[{"b":[]}]}"#, 4), (b"[[[]],[]]", 3)];
+        for (text, levels) in deep {
+            assert_eq!(depth(text, 9), Ok(levels));
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::json::MAX_DEPTH;
 use crate::{LanguagePolicy, quantity};
 
 /// What surrounds a jar.
@@ -90,6 +91,8 @@ pub struct Limits {
     #[serde(deserialize_with = "quantity::bytes")]
     #[cfg_attr(feature = "schema", schemars(with = "quantity::BytesOrText"))]
     pub result_bytes: u64,
+    /// How deep the result may nest.
+    pub result_depth: u64,
     /// Everything written below the jar's directory and its temporary directory.
     #[serde(deserialize_with = "quantity::bytes")]
     #[cfg_attr(feature = "schema", schemars(with = "quantity::BytesOrText"))]
@@ -116,6 +119,7 @@ impl Default for Limits {
             memory_bytes: 256 * MIB,
             output_bytes: 200_000,
             result_bytes: MIB,
+            result_depth: MAX_DEPTH as u64,
             file_bytes: 10 * MIB,
             files: 1_000,
             open_files: 64,
@@ -142,7 +146,7 @@ pub enum LimitName {
     OutputBytes,
     /// [`Limits::result_bytes`].
     ResultBytes,
-    /// How deep a result may nest: fixed, [`crate::json::MAX_DEPTH`].
+    /// [`Limits::result_depth`].
     ResultDepth,
     /// [`Limits::file_bytes`].
     FileBytes,
@@ -203,7 +207,7 @@ impl std::error::Error for PolicyFault {}
 
 impl Limits {
     /// The least and the most that each limit may be. Zero never means "without limit".
-    fn ranges(&self) -> [(LimitName, u64, u64, u64); 12] {
+    fn ranges(&self) -> [(LimitName, u64, u64, u64); 13] {
         use LimitName::*;
         [
             (WallMs, self.wall_ms, 1, 24 * 3_600_000),
@@ -211,6 +215,7 @@ impl Limits {
             (MemoryBytes, self.memory_bytes, 8 * MIB, 1 << 40),
             (OutputBytes, self.output_bytes, 1, 1 << 30),
             (ResultBytes, self.result_bytes, 16, 256 * MIB),
+            (ResultDepth, self.result_depth, 1, MAX_DEPTH as u64),
             (FileBytes, self.file_bytes, 4096, 1 << 40),
             (Files, self.files, 1, 10_000_000),
             (OpenFiles, self.open_files, 8, 65_536),
@@ -230,6 +235,7 @@ impl Limits {
             memory_bytes: self.memory_bytes.min(ceiling.memory_bytes),
             output_bytes: self.output_bytes.min(ceiling.output_bytes),
             result_bytes: self.result_bytes.min(ceiling.result_bytes),
+            result_depth: self.result_depth.min(ceiling.result_depth),
             file_bytes: self.file_bytes.min(ceiling.file_bytes),
             files: self.files.min(ceiling.files),
             open_files: self.open_files.min(ceiling.open_files),

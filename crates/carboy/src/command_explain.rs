@@ -64,6 +64,7 @@ fn describe(plan: &Plan, paint: Paint) -> String {
         ("memory_bytes", limits.memory_bytes, "bytes beyond the warm interpreter"),
         ("output_bytes", limits.output_bytes, "bytes"),
         ("result_bytes", limits.result_bytes, "bytes"),
+        ("result_depth", limits.result_depth, "levels"),
         ("file_bytes", limits.file_bytes, "bytes"),
         ("files", limits.files, "files and directories"),
         ("open_files", limits.open_files, "at once"),

@@ -262,6 +262,11 @@ async fn results_that_are_too_much() {
     assert_limit(&outcome, LimitName::ResultDepth, 100);
     let outcome = bench.ask("result = []\nfor _ in range(99): result = [result]").await;
     assert!(outcome.error.is_none(), "{:?}", outcome.error);
+    let flat = || policy(|limits| limits.result_depth = 3);
+    let outcome = bench.run(flat(), "result = {'a': [1, {}]}").await;
+    assert!(outcome.error.is_none(), "{:?}", outcome.error);
+    let outcome = bench.run(flat(), "result = {'a': [1, {'b': []}]}").await;
+    assert_limit(&outcome, LimitName::ResultDepth, 3);
     let outcome = bench.ask("result = 'x' * (2 ** 20 - 2)").await;
     assert!(outcome.error.is_none(), "{:?}", outcome.error);
     bench.close().await;

@@ -32,6 +32,7 @@ DEFAULT_LIMITS: dict[str, int] = {
     "memory_bytes": 256 * MIB,
     "output_bytes": 200_000,
     "result_bytes": MIB,
+    "result_depth": 100,
     "file_bytes": 10 * MIB,
     "files": 1_000,
     "open_files": 64,
@@ -47,8 +48,8 @@ class Limits:
     """How much one run may use. Sizes are numbers of bytes, or text such as `"256MiB"`.
 
     Without a word: 30 s on the clock (`wall_ms`), 10 s of processor time (`cpu_ms`), 256 MiB of memory,
-    200,000 bytes of output, 1 MiB of result, 10 MiB in 1,000 files with 64 open at once, 8 threads
-    beside the main one, no child processes, 1,000 refused calls, 1,000 tool calls.
+    200,000 bytes of output, 1 MiB of result in 100 levels, 10 MiB in 1,000 files with 64 open at
+    once, 8 threads beside the main one, no child processes, 1,000 refused calls, 1,000 tool calls.
     """
 
     wall_ms: int | None = None
@@ -56,6 +57,7 @@ class Limits:
     memory_bytes: int | str | None = None
     output_bytes: int | str | None = None
     result_bytes: int | str | None = None
+    result_depth: int | None = None
     file_bytes: int | str | None = None
     files: int | None = None
     open_files: int | None = None
