@@ -7,16 +7,19 @@ use std::path::Path;
 use crate::drill;
 use crate::fault::Fault;
 use crate::guard_rules;
+use crate::limits;
 use crate::tree::Tree;
 
 /// Every generated file with its current text.
 fn files(tree: &Tree) -> io::Result<Vec<(&'static str, String)>> {
-    Ok(vec![
+    let mut files = vec![
         ("docs/policy.schema.json", policy_schema()?),
         ("crates/carboy-zygote/src/language.json", language_tables()?),
         (drill::TABLE, drill::table(tree)?),
         (guard_rules::PAGE, guard_rules::page(tree)?),
-    ])
+    ];
+    files.extend(limits::files(tree)?);
+    Ok(files)
 }
 
 fn policy_schema() -> io::Result<String> {

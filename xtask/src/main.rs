@@ -14,6 +14,7 @@ mod drill;
 mod fault;
 mod generated;
 mod guard_rules;
+mod limits;
 mod links;
 mod name;
 mod sources;
@@ -73,6 +74,7 @@ fn tidy(root: &Path) -> io::Result<ExitCode> {
         claims::check(&tree)?,
         drill::check(&tree)?,
         generated::check(&tree)?,
+        limits::check(&tree)?,
         links::check(&tree)?,
     ]
     .into_iter()

@@ -95,82 +95,10 @@ fn broken(what: &str) -> GuestError {
     )
 }
 
-fn allowed(name: LimitName, limits: &Limits) -> u64 {
-    match name {
-        LimitName::WallMs => limits.wall_ms,
-        LimitName::CpuMs => limits.cpu_ms,
-        LimitName::MemoryBytes => limits.memory_bytes,
-        LimitName::OutputBytes => limits.output_bytes,
-        LimitName::ResultBytes => limits.result_bytes,
-        LimitName::ResultDepth => limits.result_depth,
-        LimitName::FileBytes => limits.file_bytes,
-        LimitName::Files => limits.files,
-        LimitName::OpenFiles => limits.open_files,
-        LimitName::Threads => limits.threads,
-        LimitName::Processes => limits.processes,
-        LimitName::Denials => limits.denials,
-        LimitName::ToolCalls => limits.tool_calls,
-    }
-}
-
 /// The words for a crossed limit.
 fn limit(name: LimitName, limits: &Limits) -> GuestError {
-    let allowed = allowed(name, limits);
-    let (message, hint) = match name {
-        LimitName::WallMs => (
-            format!("the run took longer than {allowed} ms"),
-            "do less in one run, or raise limits.wall_ms",
-        ),
-        LimitName::CpuMs => (
-            format!("the run used more than {allowed} ms of processor time"),
-            "use a faster algorithm or less data, or raise limits.cpu_ms",
-        ),
-        LimitName::MemoryBytes => (
-            format!("the run needed more than {allowed} bytes of memory"),
-            "work in smaller pieces, or raise limits.memory_bytes",
-        ),
-        LimitName::OutputBytes => (
-            format!("the run printed more than {allowed} bytes"),
-            "print a summary and return the data in `result`, or raise limits.output_bytes",
-        ),
-        LimitName::ResultBytes => (
-            format!("the result has more than {allowed} bytes of JSON"),
-            "return a summary or write a file, or raise limits.result_bytes",
-        ),
-        LimitName::ResultDepth => (
-            format!("the result nests deeper than {allowed} levels or contains itself"),
-            "return a flatter value",
-        ),
-        LimitName::FileBytes => (
-            format!("the run wrote more than {allowed} bytes of files"),
-            "write less, or raise limits.file_bytes",
-        ),
-        LimitName::Files => (
-            format!("the run made more than {allowed} files and directories"),
-            "make fewer files, or raise limits.files",
-        ),
-        LimitName::OpenFiles => (
-            format!("the run had more than {allowed} files open"),
-            "close files with `with`, or raise limits.open_files",
-        ),
-        LimitName::Threads => (
-            format!("the run wanted more than {allowed} threads at once"),
-            "use fewer workers, or raise limits.threads",
-        ),
-        LimitName::Processes => (
-            format!("the run wanted more than {allowed} child processes"),
-            "work in this process, or raise limits.processes",
-        ),
-        LimitName::Denials => (
-            format!("more than {allowed} calls were refused"),
-            "stop retrying what is refused; `denials` says what to write instead",
-        ),
-        LimitName::ToolCalls => (
-            format!("the run called tools more than {allowed} times"),
-            "ask for more in one call, or raise limits.tool_calls",
-        ),
-    };
-    let mut error = engine_word(Kind::Limit, "LimitExceeded", &message, hint);
+    let (row, allowed) = (name.row(), limits.get(name));
+    let mut error = engine_word(Kind::Limit, "LimitExceeded", &row.crossed(allowed), row.hint);
     error.limit = Some(LimitHit { name, allowed });
     error
 }

@@ -31,7 +31,7 @@ mod walk;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use carboy_protocol::{Job, LanguagePolicy};
+use carboy_protocol::{Job, LanguagePolicy, LanguageProfile};
 use ruff_python_ast::{ModModule, PythonVersion};
 use ruff_python_parser::{Mode, ParseOptions, Parsed, parse_unchecked};
 use ruff_text_size::TextRange;
@@ -74,7 +74,7 @@ pub fn check_job(job: &Job, policy: &LanguagePolicy) -> Report {
 /// The names, attributes, imports and texts that the guard sees in a program, or nothing if it
 /// refuses the text itself. This is what is compared with what CPython sees.
 pub fn facts(source: &str) -> Option<Vec<Fact>> {
-    let policy = LanguagePolicy::of(carboy_protocol::LanguageProfile::Agent);
+    let policy = LanguagePolicy::of(LanguageProfile::Agent);
     let grants = Grants::of(&policy)?;
     let parsed = parsed(&with_plain_newlines(source), usize::MAX).ok()?;
     Some(walk::walk_noting(&parsed, &grants, HashSet::new(), Some(vec![])).1)
@@ -83,6 +83,12 @@ pub fn facts(source: &str) -> Option<Vec<Fact>> {
 /// What the runtime half goes by, for every profile.
 pub fn tables_for_jars() -> serde_json::Value {
     profile::for_jars()
+}
+
+/// The packages and modules of which a profile grants something, by their first name; none for
+/// the profile `open`, which grants all.
+pub fn modules(profile: LanguageProfile) -> Vec<&'static str> {
+    profile::modules(profile).into_iter().collect()
 }
 
 /// The text as CPython reads it: each kind of line end is a newline, in texts too.
@@ -130,8 +136,6 @@ fn parsed(source: &str, most: usize) -> Result<Parsed<ModModule>, Vec<Found>> {
 
 #[cfg(test)]
 mod tests {
-    use carboy_protocol::LanguageProfile;
-
     use super::*;
 
     fn agent(source: &str) -> Report {

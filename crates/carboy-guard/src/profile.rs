@@ -98,6 +98,17 @@ pub(crate) static TABLES: LazyLock<Tables> = LazyLock::new(|| Tables {
     hook: profile("hook", include_str!("../../../profiles/language/hook.toml")),
 });
 
+/// The packages and modules of which a profile grants something, by their first name.
+pub(crate) fn modules(profile: LanguageProfile) -> BTreeSet<&'static str> {
+    let profile = match profile {
+        LanguageProfile::Open => return BTreeSet::new(),
+        LanguageProfile::Agent => &TABLES.agent,
+        LanguageProfile::Hook => &TABLES.hook,
+    };
+    let granted = profile.modules.iter().filter(|(_, grant)| **grant != Grant::All(false));
+    granted.filter_map(|(name, _)| name.split('.').next()).collect()
+}
+
 fn profile(name: &str, text: &str) -> Profile {
     read::<Profile>(name, text).with_containers()
 }

@@ -33,6 +33,17 @@ impl LanguageProfile {
             LanguageProfile::Hook => "hook",
         }
     }
+
+    /// What it is for, in a few words.
+    pub fn words(self) -> &'static str {
+        match self {
+            LanguageProfile::Open => "all of Python; the code is not checked before the run",
+            LanguageProfile::Agent => {
+                "data work, without modules for processes, networks, native code or the interpreter"
+            }
+            LanguageProfile::Hook => "small scripts that only compute, without files",
+        }
+    }
 }
 
 /// Which Python the code may be written in. Advice and a second layer, never the boundary.

@@ -24,21 +24,23 @@ pub mod frame;
 mod job;
 pub mod json;
 mod language;
+mod limits;
 mod outcome;
 pub mod pipe;
 mod policy;
-mod quantity;
+pub mod quantity;
 mod tool;
 mod wire;
 
 pub use exit::ExitCode;
 pub use job::Job;
 pub use language::{LanguagePolicy, LanguageProfile};
+pub use limits::{LimitName, LimitRow, Limits, Unit};
 pub use outcome::{
     Artifact, Denial, GuestError, Isolation, Kind, Layer, Layers, LimitHit, Outcome, Output,
     Status, Stream, Usage,
 };
-pub use policy::{LimitName, Limits, Network, Policy, PolicyFault, Preset, Walls};
+pub use policy::{Network, Policy, PolicyFault, Preset, Walls};
 pub use tool::{Call, CallStatus, Tool, ToolCall, ToolFault, ToolFaultKind};
 pub use wire::{
     FromJar, FromZygote, GuardFrame, GuestFailure, JobFrame, ResultFault, SetupFault, ToJar,

@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::json::MAX_DEPTH;
-use crate::{LanguagePolicy, quantity};
+use crate::{LanguagePolicy, LimitName, Limits};
 
 /// What surrounds a jar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -38,17 +37,17 @@ pub enum Network {
     None,
 }
 
-/// A named set of limits.
+/// A named set of limits: the defaults with another time and memory. The table of limits has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Preset {
-    /// Half a core for 10 s, 256 MiB.
+    /// Half a core.
     Low,
-    /// One core for 30 s, 512 MiB.
+    /// One core.
     Medium,
-    /// Two cores for 60 s, 1 GiB.
+    /// Two cores.
     High,
-    /// Four cores for 120 s, 2 GiB.
+    /// Four cores.
     Max,
 }
 
@@ -63,124 +62,6 @@ impl Preset {
             Preset::Medium => "medium",
             Preset::High => "high",
             Preset::Max => "max",
-        }
-    }
-}
-
-const MIB: u64 = 1 << 20;
-
-/// How much one run may use. Crossing any of these ends in a cause of that name.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
-pub struct Limits {
-    /// Time on the clock, in milliseconds, from the moment the code is sent.
-    pub wall_ms: u64,
-    /// Processor time of one process, in milliseconds. The kernel counts whole seconds, so it is
-    /// rounded up to the next one.
-    pub cpu_ms: u64,
-    /// Private memory beyond what the warm interpreter already holds, in bytes or as `"256MiB"`.
-    #[serde(deserialize_with = "quantity::bytes")]
-    #[cfg_attr(feature = "schema", schemars(with = "quantity::BytesOrText"))]
-    pub memory_bytes: u64,
-    /// Standard output and standard error together.
-    #[serde(deserialize_with = "quantity::bytes")]
-    #[cfg_attr(feature = "schema", schemars(with = "quantity::BytesOrText"))]
-    pub output_bytes: u64,
-    /// The JSON text of the result.
-    #[serde(deserialize_with = "quantity::bytes")]
-    #[cfg_attr(feature = "schema", schemars(with = "quantity::BytesOrText"))]
-    pub result_bytes: u64,
-    /// How deep the result may nest.
-    pub result_depth: u64,
-    /// Everything written below the jar's directory and its temporary directory.
-    #[serde(deserialize_with = "quantity::bytes")]
-    #[cfg_attr(feature = "schema", schemars(with = "quantity::BytesOrText"))]
-    pub file_bytes: u64,
-    /// Files and directories made there.
-    pub files: u64,
-    /// Files open at once.
-    pub open_files: u64,
-    /// Threads alive at once beside the main one.
-    pub threads: u64,
-    /// Child processes started during the run.
-    pub processes: u64,
-    /// Refused calls after which the run is ended.
-    pub denials: u64,
-    /// Calls of the caller's tools.
-    pub tool_calls: u64,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Limits {
-            wall_ms: 30_000,
-            cpu_ms: 10_000,
-            memory_bytes: 256 * MIB,
-            output_bytes: 200_000,
-            result_bytes: MIB,
-            result_depth: MAX_DEPTH as u64,
-            file_bytes: 10 * MIB,
-            files: 1_000,
-            open_files: 64,
-            threads: 8,
-            processes: 0,
-            denials: 1_000,
-            tool_calls: 1_000,
-        }
-    }
-}
-
-/// The name of a limit, as it stands in [`Limits`] and in an outcome.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum LimitName {
-    /// [`Limits::wall_ms`].
-    WallMs,
-    /// [`Limits::cpu_ms`].
-    CpuMs,
-    /// [`Limits::memory_bytes`].
-    MemoryBytes,
-    /// [`Limits::output_bytes`].
-    OutputBytes,
-    /// [`Limits::result_bytes`].
-    ResultBytes,
-    /// [`Limits::result_depth`].
-    ResultDepth,
-    /// [`Limits::file_bytes`].
-    FileBytes,
-    /// [`Limits::files`].
-    Files,
-    /// [`Limits::open_files`].
-    OpenFiles,
-    /// [`Limits::threads`].
-    Threads,
-    /// [`Limits::processes`].
-    Processes,
-    /// [`Limits::denials`].
-    Denials,
-    /// [`Limits::tool_calls`].
-    ToolCalls,
-}
-
-impl LimitName {
-    /// The name as it is written in a policy file.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            LimitName::WallMs => "wall_ms",
-            LimitName::CpuMs => "cpu_ms",
-            LimitName::MemoryBytes => "memory_bytes",
-            LimitName::OutputBytes => "output_bytes",
-            LimitName::ResultBytes => "result_bytes",
-            LimitName::ResultDepth => "result_depth",
-            LimitName::FileBytes => "file_bytes",
-            LimitName::Files => "files",
-            LimitName::OpenFiles => "open_files",
-            LimitName::Threads => "threads",
-            LimitName::Processes => "processes",
-            LimitName::Denials => "denials",
-            LimitName::ToolCalls => "tool_calls",
         }
     }
 }
@@ -205,48 +86,6 @@ impl std::fmt::Display for PolicyFault {
 
 impl std::error::Error for PolicyFault {}
 
-impl Limits {
-    /// The least and the most that each limit may be. Zero never means "without limit".
-    fn ranges(&self) -> [(LimitName, u64, u64, u64); 13] {
-        use LimitName::*;
-        [
-            (WallMs, self.wall_ms, 1, 24 * 3_600_000),
-            (CpuMs, self.cpu_ms, 1, 24 * 3_600_000),
-            (MemoryBytes, self.memory_bytes, 8 * MIB, 1 << 40),
-            (OutputBytes, self.output_bytes, 1, 1 << 30),
-            (ResultBytes, self.result_bytes, 16, 256 * MIB),
-            (ResultDepth, self.result_depth, 1, MAX_DEPTH as u64),
-            (FileBytes, self.file_bytes, 4096, 1 << 40),
-            (Files, self.files, 1, 10_000_000),
-            (OpenFiles, self.open_files, 8, 65_536),
-            (Threads, self.threads, 0, 4_096),
-            (Processes, self.processes, 0, 4_096),
-            (Denials, self.denials, 1, 1_000_000_000),
-            (ToolCalls, self.tool_calls, 0, 1_000_000),
-        ]
-    }
-
-    /// Each limit lowered to that of `ceiling` where it is above it.
-    #[must_use]
-    pub fn clamped(&self, ceiling: &Limits) -> Limits {
-        Limits {
-            wall_ms: self.wall_ms.min(ceiling.wall_ms),
-            cpu_ms: self.cpu_ms.min(ceiling.cpu_ms),
-            memory_bytes: self.memory_bytes.min(ceiling.memory_bytes),
-            output_bytes: self.output_bytes.min(ceiling.output_bytes),
-            result_bytes: self.result_bytes.min(ceiling.result_bytes),
-            result_depth: self.result_depth.min(ceiling.result_depth),
-            file_bytes: self.file_bytes.min(ceiling.file_bytes),
-            files: self.files.min(ceiling.files),
-            open_files: self.open_files.min(ceiling.open_files),
-            threads: self.threads.min(ceiling.threads),
-            processes: self.processes.min(ceiling.processes),
-            denials: self.denials.min(ceiling.denials),
-            tool_calls: self.tool_calls.min(ceiling.tool_calls),
-        }
-    }
-}
-
 /// What the code may do and how much it may use.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -263,31 +102,14 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// The policy of a preset: the defaults with that preset's time and memory.
+    /// The default policy with the limits of a preset.
     pub fn preset(preset: Preset) -> Policy {
-        let (wall_ms, cpu_ms, mib) = match preset {
-            Preset::Low => (10_000, 5_000, 256),
-            Preset::Medium => (30_000, 30_000, 512),
-            Preset::High => (60_000, 120_000, 1024),
-            Preset::Max => (120_000, 480_000, 2048),
-        };
-        let limits = Limits { wall_ms, cpu_ms, memory_bytes: mib * MIB, ..Limits::default() };
-        Policy { limits, ..Policy::default() }
+        Policy { limits: Limits::preset(preset), ..Policy::default() }
     }
 
     /// Checks every field and returns all the faults found.
     pub fn validate(&self) -> Result<(), Vec<PolicyFault>> {
-        let mut faults: Vec<PolicyFault> = self
-            .limits
-            .ranges()
-            .into_iter()
-            .filter(|(_, value, least, most)| value < least || value > most)
-            .map(|(name, was, least, most)| PolicyFault {
-                field: name.as_str(),
-                must: format!("between {least} and {most}"),
-                was: was.to_string(),
-            })
-            .collect();
+        let mut faults = self.limits.faults();
         if self.walls == Walls::Nested && self.limits.processes > 0 {
             faults.push(PolicyFault {
                 field: LimitName::Processes.as_str(),
@@ -314,14 +136,17 @@ mod tests {
     }
 
     #[test]
-    fn presets_rise() {
-        let all = Preset::ALL.map(Policy::preset);
-        for pair in all.windows(2) {
-            assert!(pair[0].limits.wall_ms < pair[1].limits.wall_ms);
-            assert!(pair[0].limits.cpu_ms < pair[1].limits.cpu_ms);
-            assert!(pair[0].limits.memory_bytes < pair[1].limits.memory_bytes);
-        }
-        assert!(all.iter().all(|policy| policy.validate().is_ok()));
+    fn every_preset_is_valid() {
+        assert!(Preset::ALL.iter().all(|preset| Policy::preset(*preset).validate().is_ok()));
+    }
+
+    #[test]
+    fn nested_walls_have_no_child_processes() {
+        let limits = Limits { processes: 1, ..Limits::default() };
+        let policy = |walls| Policy { walls, limits: limits.clone(), ..Policy::default() };
+        assert!(policy(Walls::Full).validate().is_ok());
+        let faults = policy(Walls::Nested).validate().unwrap_err();
+        assert_eq!((faults.len(), faults[0].field), (1, "processes"));
     }
 
     #[test]
@@ -357,13 +182,5 @@ mod tests {
             serde_json::from_str(r#"{"limits": {"memory_bytes": "1 GiB", "file_bytes": "4kB"}}"#)
                 .unwrap();
         assert_eq!((policy.limits.memory_bytes, policy.limits.file_bytes), (1 << 30, 4000));
-    }
-
-    #[test]
-    fn a_ceiling_only_lowers() {
-        let ceiling = Policy::preset(Preset::Low).limits;
-        let asked = Limits { wall_ms: 5, memory_bytes: 1 << 40, ..Limits::default() };
-        let clamped = asked.clamped(&ceiling);
-        assert_eq!((clamped.wall_ms, clamped.memory_bytes), (5, 256 << 20));
     }
 }

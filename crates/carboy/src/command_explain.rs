@@ -6,6 +6,7 @@ use std::path::Path;
 use carboy_engine::Plan;
 use carboy_jail::profile::Profile;
 use carboy_jail::{JarDirectory, MountKind};
+use carboy_protocol::{LanguagePolicy, LimitName, Policy};
 
 use crate::arguments::Explain;
 use crate::failure::{Failure, print, print_json};
@@ -52,28 +53,30 @@ impl Page {
     }
 }
 
+/// What the caller asked for, with every default.
+fn describe_policy(page: &mut Page, policy: &Policy) {
+    page.heading("policy");
+    page.line("walls", policy.walls.as_str());
+    page.line("network", "none");
+    page.heading("limits");
+    for name in LimitName::ALL {
+        page.line(name.as_str(), name.row().allowing(policy.limits.get(*name)));
+    }
+    page.heading("language");
+    let LanguagePolicy { profile, imports } = &policy.language;
+    page.line("profile", format!("{}: {}", profile.as_str(), profile.words()));
+    let modules = carboy_guard::modules(*profile);
+    if !modules.is_empty() {
+        page.line("modules", format!("{}: {}", modules.len(), modules.join(" ")));
+    }
+    if !imports.is_empty() {
+        page.line("granted beyond", imports.join(" "));
+    }
+}
+
 fn describe(plan: &Plan, paint: Paint) -> String {
     let mut page = Page { text: String::new(), paint };
-    let limits = &plan.policy.limits;
-    page.heading("policy");
-    page.line("walls", plan.policy.walls.as_str());
-    page.line("network", "none");
-    for (name, value, unit) in [
-        ("wall_ms", limits.wall_ms, "ms"),
-        ("cpu_ms", limits.cpu_ms, "ms, counted in whole seconds"),
-        ("memory_bytes", limits.memory_bytes, "bytes beyond the warm interpreter"),
-        ("output_bytes", limits.output_bytes, "bytes"),
-        ("result_bytes", limits.result_bytes, "bytes"),
-        ("result_depth", limits.result_depth, "levels"),
-        ("file_bytes", limits.file_bytes, "bytes"),
-        ("files", limits.files, "files and directories"),
-        ("open_files", limits.open_files, "at once"),
-        ("threads", limits.threads, "at once"),
-        ("processes", limits.processes, "in all"),
-        ("denials", limits.denials, "refused calls"),
-    ] {
-        page.line(name, format!("{value} {unit}"));
-    }
+    describe_policy(&mut page, &plan.policy);
     page.heading("who");
     let identity = &plan.zygote.identity;
     page.line("on the host", format!("user {}, group {}", identity.outer_uid, identity.outer_gid));
@@ -130,4 +133,49 @@ fn describe(plan: &Plan, paint: Paint) -> String {
         page.line("environment", format!("{name}={value}"));
     }
     page.text
+}
+
+#[cfg(test)]
+mod tests {
+    use carboy_protocol::LanguageProfile;
+
+    use super::*;
+
+    fn described(policy: &Policy) -> String {
+        let mut page = Page { text: String::new(), paint: Paint::none() };
+        describe_policy(&mut page, policy);
+        page.text
+    }
+
+    #[test]
+    fn every_limit_stands_in_the_explanation_with_its_value() {
+        let mut policy = Policy::default();
+        for (at, name) in LimitName::ALL.iter().enumerate() {
+            policy.limits.set(*name, 1_234_500 + at as u64);
+        }
+        let text = described(&policy);
+        for name in LimitName::ALL {
+            let row = name.row();
+            let line = format!("  {:<18} {}\n", row.field, row.allowing(policy.limits.get(*name)));
+            assert!(text.contains(&line), "no {line:?} in {text}");
+        }
+    }
+
+    #[test]
+    fn the_language_stands_in_the_explanation() {
+        let text = described(&Policy::default());
+        assert!(text.contains("  profile            open: all of Python"), "{text}");
+        assert!(!text.contains("modules"), "{text}");
+        let mut policy =
+            Policy { language: LanguagePolicy::of(LanguageProfile::Hook), ..Policy::default() };
+        policy.language.imports = vec!["mypackage".into(), "os.path".into()];
+        let text = described(&policy);
+        for line in [
+            "  profile            hook: small scripts that only compute",
+            "  modules            8: collections datetime functools itertools json math random re\n",
+            "  granted beyond     mypackage os.path\n",
+        ] {
+            assert!(text.contains(line), "no {line:?} in {text}");
+        }
+    }
 }

@@ -17,6 +17,12 @@ impl Paint {
         Paint(wanted() && std::io::stdout().is_terminal())
     }
 
+    /// For tests.
+    #[cfg(test)]
+    pub fn none() -> Paint {
+        Paint(false)
+    }
+
     fn code(self, code: &str, text: &str) -> String {
         if self.0 { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import carboy
 from carboy._answers import fault_answer, value_answer
 from carboy._binary import find_binary
 from carboy._messages import PIPE_VERSION, address, decoded, failure_of
-from carboy._policy import DEFAULT_LIMITS, PRESETS
+from carboy._limits import DEFAULT_LIMITS, PRESETS, UNITS, WORDS, Limits, LimitsByName
 from carboy._request import Settings
 
 
@@ -130,6 +131,17 @@ def test_presets_are_those_of_the_engine(golden: Path) -> None:
     assert json.loads((golden / "presets.json").read_text()) == PRESETS
     for name, limits in PRESETS.items():
         assert explained("--preset", name)["limits"].items() >= limits.items()
+
+
+def test_every_limit_has_a_type_a_keyword_a_unit_and_words() -> None:
+    names = list(DEFAULT_LIMITS)
+    assert [field.name for field in dataclasses.fields(Limits)] == names
+    assert list(UNITS) == list(WORDS) == list(LimitsByName.__annotations__) == names
+    for field in dataclasses.fields(Limits):
+        assert field.type == ("int | str | None" if UNITS[field.name] == "bytes" else "int | None")
+        assert WORDS[field.name].count("{}") == 1
+    assert LimitsByName.__total__ is False
+    assert {name for limits in PRESETS.values() for name in limits} <= set(names)
 
 
 def test_defaults_are_those_of_the_engine() -> None:

@@ -26,6 +26,7 @@ from ._errors import (
     TimeLimitError,
     ToolError,
 )
+from ._limits import Limits
 from ._outcome import (
     Artifact,
     Chunk,
@@ -37,7 +38,7 @@ from ._outcome import (
     ToolCall,
     Usage,
 )
-from ._policy import Language, Limits, Policy
+from ._policy import Language, Policy
 from ._sandbox import RunStream, Sandbox
 from ._schema import schema
 from ._tools import Tool

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ._limits import UNITS
+
 if TYPE_CHECKING:
     from ._outcome import Outcome
 
@@ -112,14 +114,11 @@ _BY_KIND: dict[str, type[RunError]] = {
     "cancelled": CancelledRunError,
 }
 
-_TIMES = ("wall_ms", "cpu_ms")
-
-
 def error_of(outcome: Outcome) -> RunError:
     """The exception for an outcome that is not ok."""
     error = outcome.error
     if error is None:
         return RunError(outcome)
-    if error.limit is not None and error.limit.name in _TIMES:
+    if error.limit is not None and UNITS.get(error.limit.name) == "ms":
         return TimeLimitError(outcome)
     return _BY_KIND.get(error.kind, RunError)(outcome)

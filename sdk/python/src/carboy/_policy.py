@@ -8,63 +8,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, Union, get_args
+from typing import TYPE_CHECKING, Any, Literal, Union, get_args
 
 from ._errors import RequestError
+from ._limits import DEFAULT_LIMITS, PRESETS, UNITS, Limits, LimitsByName, Preset
 
-MIB = 1 << 20
+if TYPE_CHECKING:  # In `typing` from CPython 3.11 on; only type checkers read it here.
+    from typing_extensions import Unpack
 
-Preset = Literal["low", "medium", "high", "max"]
 Profile = Literal["open", "agent", "hook"]
 Walls = Literal["full", "nested"]
-
-PRESETS: dict[str, dict[str, int]] = {
-    "low": {"wall_ms": 10_000, "cpu_ms": 5_000, "memory_bytes": 256 * MIB},
-    "medium": {"wall_ms": 30_000, "cpu_ms": 30_000, "memory_bytes": 512 * MIB},
-    "high": {"wall_ms": 60_000, "cpu_ms": 120_000, "memory_bytes": 1024 * MIB},
-    "max": {"wall_ms": 120_000, "cpu_ms": 480_000, "memory_bytes": 2048 * MIB},
-}
-
-# What the engine puts where a policy says nothing. Only said to readers, never sent.
-DEFAULT_LIMITS: dict[str, int] = {
-    "wall_ms": 30_000,
-    "cpu_ms": 10_000,
-    "memory_bytes": 256 * MIB,
-    "output_bytes": 200_000,
-    "result_bytes": MIB,
-    "result_depth": 100,
-    "file_bytes": 10 * MIB,
-    "files": 1_000,
-    "open_files": 64,
-    "threads": 8,
-    "processes": 0,
-    "denials": 1_000,
-    "tool_calls": 1_000,
-}
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How much one run may use. Sizes are numbers of bytes, or text such as `"256MiB"`.
-
-    Without a word: 30 s on the clock (`wall_ms`), 10 s of processor time (`cpu_ms`), 256 MiB of memory,
-    200,000 bytes of output, 1 MiB of result in 100 levels, 10 MiB in 1,000 files with 64 open at
-    once, 8 threads beside the main one, no child processes, 1,000 refused calls, 1,000 tool calls.
-    """
-
-    wall_ms: int | None = None
-    cpu_ms: int | None = None
-    memory_bytes: int | str | None = None
-    output_bytes: int | str | None = None
-    result_bytes: int | str | None = None
-    result_depth: int | None = None
-    file_bytes: int | str | None = None
-    files: int | None = None
-    open_files: int | None = None
-    threads: int | None = None
-    processes: int | None = None
-    denials: int | None = None
-    tool_calls: int | None = None
 
 
 @dataclass(frozen=True)
@@ -94,7 +47,7 @@ class Policy:
         *,
         walls: Walls | None = None,
         language: Language | Profile | None = None,
-        **limits: int | str,
+        **limits: Unpack[LimitsByName],
     ) -> Policy:
         """A named policy: `low`, `medium`, `high` or `max`, with these limits changed."""
         if name not in PRESETS:
@@ -102,8 +55,7 @@ class Policy:
                 f"there is no preset {name!r}", hint=f"take one of {', '.join(PRESETS)}"
             )
         try:
-            changed = replace(Limits(**PRESETS[name]), **limits)  # type: ignore[arg-type]
-            return cls(changed, walls, language)
+            return cls(replace(Limits(**PRESETS[name]), **limits), walls, language)
         except TypeError:
             known = [field.name for field in fields(Limits)]
             wrong = [limit for limit in limits if limit not in known]
@@ -127,7 +79,6 @@ class Policy:
 
 PolicyLike = Union[Preset, Policy, Mapping[str, Any]]
 
-_SIZES = ("memory_bytes", "output_bytes", "result_bytes", "file_bytes")
 _WORDS = {"walls": get_args(Walls), "profile": get_args(Profile), "network": ("none",)}
 
 
@@ -137,11 +88,9 @@ def _checked(body: Mapping[str, Any]) -> dict[str, Any]:
     limits, language = _part(body, "limits"), _part(body, "language")
     _check_keys("limits", limits, tuple(DEFAULT_LIMITS))
     for name, value in limits.items():
-        is_size = name in _SIZES and isinstance(value, str)
-        if not is_size and (type(value) is not int or value < 0):
-            must = (
-                "a number of bytes or text such as '64MiB'" if name in _SIZES else "a whole number"
-            )
+        is_size = UNITS[name] == "bytes"
+        if not (is_size and isinstance(value, str)) and (type(value) is not int or value < 0):
+            must = "a number of bytes or text such as '64MiB'" if is_size else "a whole number"
             raise RequestError(f"limits.{name} must be {must}, was {value!r}")
     _check_keys("language", language, ("profile", "imports"))
     for part, name in ((body, "walls"), (body, "network"), (language, "profile")):

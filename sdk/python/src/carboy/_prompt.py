@@ -13,24 +13,13 @@ from typing import Any
 
 from ._annotations import Kind, fields_of, kind_of
 from ._explain import size
+from ._limits import SIZES, UNITS, WORDS
 from ._policy import limits_in_force
 from ._request import Settings
 from ._tools import Tool, spelled
 from ._visible import one_line
 
 _SIZE = re.compile(r"\s*(\d+)\s*([A-Za-z]*)\s*")
-_UNITS = {
-    "": 1,
-    "B": 1,
-    "kB": 1000,
-    "KB": 1000,
-    "MB": 1000**2,
-    "GB": 1000**3,
-    "KiB": 1 << 10,
-    "MiB": 1 << 20,
-    "GiB": 1 << 30,
-}
-
 _PROFILES = {
     "agent": "The code is checked before it runs. Write it for data work: modules for processes, "
     "networks, native code or the interpreter itself are refused, and so are names that begin "
@@ -88,17 +77,9 @@ def _place(settings: Settings, python: str | None) -> str:
 
 def _limits(policy: Mapping[str, Any]) -> str:
     limits = limits_in_force(policy)
-    wall, cpu = _seconds(limits["wall_ms"]), _seconds(limits["cpu_ms"])
-    output, answer = _bytes(limits["output_bytes"]), _bytes(limits["result_bytes"])
-    written, files, opened = _bytes(limits["file_bytes"]), limits["files"], limits["open_files"]
-    lines = [
-        f"{wall} on the clock, {cpu} of processor time",
-        f"{_bytes(limits['memory_bytes'])} of memory",
-        f"{output} of printed output, {answer} of JSON in the answer",
-        f"{written} in {files} files, {opened} open at once",
-        f"{limits['threads']} threads beside the main one",
-        f"{limits['tool_calls']} tool calls",
-    ]
+    # How many child processes there may be stands above.
+    names = [name for name in WORDS if name != "processes"]
+    lines = [WORDS[name].format(_value(name, limits[name])) for name in names]
     return "\n".join(["A run ends when it crosses one of these limits:", "", *_listed(lines)])
 
 
@@ -178,6 +159,14 @@ def _stub(tool: Tool) -> list[str]:
     return [*lines, f'    """{first}', *body, '    """']
 
 
+def _value(name: str, value: Any) -> str:
+    """The value of a limit as people read it."""
+    unit = UNITS[name]
+    if unit == "ms":
+        return _seconds(value)
+    return _bytes(value) if unit == "bytes" else str(value)
+
+
 def _seconds(time: Any) -> str:
     if not isinstance(time, int):
         return f"{time} ms"
@@ -188,9 +177,9 @@ def _bytes(value: Any) -> str:
     """A limit as people read it; what cannot be read is shown as it is."""
     if isinstance(value, str):
         found = _SIZE.fullmatch(value)
-        if found is None or found[2] not in _UNITS:
+        if found is None or found[2] not in ("", *SIZES):
             return value
-        value = int(found[1]) * _UNITS[found[2]]
+        value = int(found[1]) * SIZES.get(found[2], 1)
     if not isinstance(value, int):
         return str(value)
     if value and value % 1000 == 0 and value < 1_000_000:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from .._limits import UNITS
 from .._outcome import Denial, Error, Outcome
 from .._visible import one_line
 
@@ -37,8 +38,6 @@ class Ending(Enum):
     """The code raised."""
 
 
-_TIMES = ("wall_ms", "cpu_ms")
-_RESULTS = ("result_bytes", "result_depth")
 _BAD_RESULTS = ("ResultNotJson", "ResultNotFinite", "ResultNotText")
 _SYNTAX = ("SyntaxError", "IndentationError", "TabError")
 _BY_KIND = {"denied": Ending.DENIED, "crash": Ending.CRASH, "cancelled": Ending.CANCELLED}
@@ -50,9 +49,9 @@ def ending_of(outcome: Outcome) -> Ending:
     if error is None:
         return Ending.OK
     if error.limit is not None:
-        if error.limit.name in _TIMES:
+        if UNITS.get(error.limit.name) == "ms":
             return Ending.TIMEOUT
-        return Ending.RESULT if error.limit.name in _RESULTS else Ending.LIMIT
+        return Ending.RESULT if error.limit.name.startswith("result_") else Ending.LIMIT
     if error.kind == "rejected":
         return Ending.SYNTAX if error.type == "SyntaxError" else Ending.GUARD
     if error.kind == "exception":

@@ -11,7 +11,6 @@ from typing import Any
 
 from .._default import run
 from .._outcome import Error, Outcome
-from .._policy import MIB
 from .._visible import one_line
 from ._checks import milliseconds, script_fault, whole_bytes
 from ._endings import Ending, ending_of, words_of
@@ -54,7 +53,7 @@ class ScriptSandbox:
 
 
 def create_sandbox(
-    timeout: float = 30, memory_limit: int = 256 * MIB, cpu_limit: float = 10
+    timeout: float = 30, memory_limit: int = 256 << 20, cpu_limit: float = 10
 ) -> ScriptSandbox:
     """A sandbox for scripts: `timeout` and `cpu_limit` in seconds, `memory_limit` in bytes.
 

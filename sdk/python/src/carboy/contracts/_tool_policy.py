@@ -15,8 +15,9 @@ from typing import Any, Union
 
 from .._default import run
 from .._errors import RequestError, ToolError
+from .._limits import Limits
 from .._outcome import Outcome
-from .._policy import Limits, Policy
+from .._policy import Policy
 from .._visible import one_line, shown
 from ._checks import script_fault
 from ._endings import Ending, ending_of, words_of

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .._errors import RequestError, ToolError
-from .._policy import Limits
+from .._limits import Limits
 from .._visible import one_line, shown
 from ._tool_policy import SandboxedTool, SandboxPolicy, ToolLike, ToolResult, run_under_sandbox
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Union
 
 from .._errors import RequestError
-from .._policy import PRESETS
+from .._limits import PRESETS
 from .._visible import shown
 from ._checks import milliseconds
 from ._config_file import ConfigLike, section_of

@@ -1,0 +1,233 @@
+//! The table of limits, and what the compiler makes of it. A limit is added here and nowhere else.
+//!
+//! A row gives the field of [`Limits`] and its name in an outcome, the default, what the presets
+//! set, the range, and the words. Clamping, validation, reading, the verdict, `carboy explain`, the
+//! JSON schema, the types of the Python package and `docs/limits.md` go by the rows.
+//! `docs/contributing/add-a-limit.md` walks through adding one.
+
+use serde::{Deserialize, Serialize};
+
+use super::{LimitRow, Unit};
+use crate::json::MAX_DEPTH;
+
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+const TIB: u64 = 1 << 40;
+const DAY_MS: u64 = 24 * 3_600_000;
+
+macro_rules! limits {
+    ($(
+        $(#[doc = $doc:literal])+
+        $name:ident $field:ident {
+            unit: $unit:ident,
+            default: $default:expr,
+            $(presets: $presets:expr,)?
+            least: $least:expr,
+            most: $most:expr,
+            words: $words:literal,
+            crossed: $crossed:literal,
+            hint: $hint:literal,
+        }
+    )+) => {
+        /// How much one run may use. Crossing any of these ends in a cause of that name.
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+        pub struct Limits {
+            $($(#[doc = $doc])+ pub $field: u64,)+
+        }
+
+        /// The name of a limit, as it stands in [`Limits`] and in an outcome.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum LimitName {
+            $(#[doc = concat!("[`Limits::", stringify!($field), "`].")] $name,)+
+        }
+
+        impl LimitName {
+            /// Every limit, in the order of the table.
+            pub const ALL: &[LimitName] = &[$(LimitName::$name,)+];
+
+            /// Every name as it is written in a policy, in the order of the table.
+            pub const NAMES: &[&str] = &[$(stringify!($field),)+];
+
+            /// What the table says of it.
+            pub fn row(self) -> &'static LimitRow {
+                match self {
+                    $(LimitName::$name => &LimitRow {
+                        field: stringify!($field),
+                        doc: concat!($($doc,)+),
+                        unit: Unit::$unit,
+                        default: $default,
+                        presets: limits!(@presets $($presets)?),
+                        least: $least,
+                        most: $most,
+                        words: $words,
+                        crossed: $crossed,
+                        hint: $hint,
+                    },)+
+                }
+            }
+        }
+
+        impl Limits {
+            /// The value of one limit.
+            pub fn get(&self, name: LimitName) -> u64 {
+                match name {
+                    $(LimitName::$name => self.$field,)+
+                }
+            }
+
+            /// Sets one limit.
+            pub fn set(&mut self, name: LimitName, value: u64) {
+                match name {
+                    $(LimitName::$name => self.$field = value,)+
+                }
+            }
+        }
+
+        impl Default for Limits {
+            fn default() -> Self {
+                Limits { $($field: $default,)+ }
+            }
+        }
+    };
+    (@presets) => { None };
+    (@presets $presets:expr) => { Some($presets) };
+}
+
+// In `words` and `crossed`, `{}` stands for the value with its unit: `30000 ms`, `64`.
+limits! {
+    /// Time on the clock, in milliseconds, from the moment the code is sent.
+    WallMs wall_ms {
+        unit: Milliseconds,
+        default: 30_000,
+        presets: [10_000, 30_000, 60_000, 120_000],
+        least: 1,
+        most: DAY_MS,
+        words: "{} on the clock",
+        crossed: "the run took longer than {}",
+        hint: "do less in one run, or raise limits.wall_ms",
+    }
+    /// Processor time of one process and its threads, in milliseconds. The kernel counts whole
+    /// seconds, so it is rounded up to the next one.
+    CpuMs cpu_ms {
+        unit: Milliseconds,
+        default: 10_000,
+        presets: [5_000, 30_000, 120_000, 480_000],
+        least: 1,
+        most: DAY_MS,
+        words: "{} of processor time",
+        crossed: "the run used more than {} of processor time",
+        hint: "use a faster algorithm or less data, or raise limits.cpu_ms",
+    }
+    /// Private memory beyond what the warm interpreter already holds.
+    MemoryBytes memory_bytes {
+        unit: Bytes,
+        default: 256 * MIB,
+        presets: [256 * MIB, 512 * MIB, GIB, 2 * GIB],
+        least: 8 * MIB,
+        most: TIB,
+        words: "{} of memory",
+        crossed: "the run needed more than {} of memory",
+        hint: "work in smaller pieces, or raise limits.memory_bytes",
+    }
+    /// Standard output and standard error together.
+    OutputBytes output_bytes {
+        unit: Bytes,
+        default: 200_000,
+        least: 1,
+        most: GIB,
+        words: "{} of printed output",
+        crossed: "the run printed more than {}",
+        hint: "print a summary and return the data in `result`, or raise limits.output_bytes",
+    }
+    /// The JSON text of the result.
+    ResultBytes result_bytes {
+        unit: Bytes,
+        default: MIB,
+        least: 16,
+        most: 256 * MIB,
+        words: "{} of JSON in the result",
+        crossed: "the result has more than {} of JSON",
+        hint: "return a summary or write a file, or raise limits.result_bytes",
+    }
+    /// Levels of lists and objects in the result.
+    ResultDepth result_depth {
+        unit: Count,
+        default: MAX_DEPTH as u64,
+        least: 1,
+        most: MAX_DEPTH as u64,
+        words: "{} levels of nesting in the result",
+        crossed: "the result nests deeper than {} levels or contains itself",
+        hint: "return a flatter value",
+    }
+    /// Everything written below the jar's directory and its temporary directory.
+    FileBytes file_bytes {
+        unit: Bytes,
+        default: 10 * MIB,
+        least: 4096,
+        most: TIB,
+        words: "{} in files",
+        crossed: "the run wrote more than {} of files",
+        hint: "write less, or raise limits.file_bytes",
+    }
+    /// Files and directories that the run makes.
+    Files files {
+        unit: Count,
+        default: 1_000,
+        least: 1,
+        most: 10_000_000,
+        words: "{} files and directories",
+        crossed: "the run made more than {} files and directories",
+        hint: "make fewer files, or raise limits.files",
+    }
+    /// Files open at once, beside the jar's own five descriptors.
+    OpenFiles open_files {
+        unit: Count,
+        default: 64,
+        least: 8,
+        most: 65_536,
+        words: "{} files open at once",
+        crossed: "the run had more than {} files open",
+        hint: "close files with `with`, or raise limits.open_files",
+    }
+    /// Threads alive at once beside the main one, in one process.
+    Threads threads {
+        unit: Count,
+        default: 8,
+        least: 0,
+        most: 4_096,
+        words: "{} threads beside the main one",
+        crossed: "the run wanted more than {} threads at once",
+        hint: "use fewer workers, or raise limits.threads",
+    }
+    /// Child processes started during the run; 0 in nested walls.
+    Processes processes {
+        unit: Count,
+        default: 0,
+        least: 0,
+        most: 4_096,
+        words: "{} child processes",
+        crossed: "the run wanted more than {} child processes",
+        hint: "work in this process, or raise limits.processes",
+    }
+    /// Refused calls; one more ends the run.
+    Denials denials {
+        unit: Count,
+        default: 1_000,
+        least: 1,
+        most: 1_000_000_000,
+        words: "{} refused calls",
+        crossed: "more than {} calls were refused",
+        hint: "stop retrying what is refused; `denials` says what to write instead",
+    }
+    /// Calls of the caller's tools.
+    ToolCalls tool_calls {
+        unit: Count,
+        default: 1_000,
+        least: 0,
+        most: 1_000_000,
+        words: "{} tool calls",
+        crossed: "the run called tools more than {} times",
+        hint: "ask for more in one call, or raise limits.tool_calls",
+    }
+}
