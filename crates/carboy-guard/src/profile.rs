@@ -20,6 +20,7 @@ pub(crate) struct NameTable {
     pub underscored: Names,
     pub interpreter: Names,
     pub texts: Names,
+    pub class_decorators: Names,
     pub stdlib: Names,
     pub instead: BTreeMap<String, String>,
 }

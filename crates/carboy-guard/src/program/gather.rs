@@ -1,13 +1,16 @@
 //! What a program defines itself: names, modules under names, underscore attributes.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{
-    Alias, ExceptHandler, Expr, ExprContext, Identifier, Parameters, Pattern, Stmt, TypeParam,
+    Alias, ExceptHandler, Expr, ExprCall, ExprContext, Identifier, Parameters, Pattern, Stmt,
+    StmtClassDef, TypeParam,
 };
 use ruff_text_size::{Ranged, TextSize};
 
+use crate::program::field::is_risky_field;
 use crate::program::literal::literals;
 
 /// What a program defines itself.
@@ -20,21 +23,71 @@ pub(crate) struct Gathered<'a> {
     /// Names that stand for one module wherever they are used.
     pub modules: BTreeMap<&'a str, String>,
     /// Names that stand for a class of the program's own, or a named tuple, wherever they are used.
-    pub classes: HashSet<&'a str>,
+    pub classes: HashMap<&'a str, Vec<Definition<'a>>>,
+    /// Names that are bound to anything else somewhere.
+    pub others: HashSet<&'a str>,
+    /// The first names of what it imports.
+    pub imported: HashSet<&'a str>,
     /// Underscore names that it defines for its own objects.
     pub own: BTreeSet<String>,
 }
 
-/// What is bound to a name by imports: one module, or not always the same.
-enum Bound {
+/// How a program makes a class.
+pub(crate) enum Definition<'a> {
+    /// `class Name: ...`
+    Statement {
+        class: &'a StmtClassDef,
+        /// The list of fields for patterns stands in its body.
+        has_own_list: bool,
+        /// Of its fields, or of its list, some name leads past an object.
+        risky: bool,
+    },
+    /// `Name = namedtuple(...)`
+    Call(&'a ExprCall),
+}
+
+impl<'a> Definition<'a> {
+    pub fn bases(&self) -> &'a [Expr] {
+        match self {
+            Definition::Statement { class, .. } => class.bases(),
+            Definition::Call(_) => &[],
+        }
+    }
+
+    pub fn has_own_list(&self) -> bool {
+        matches!(self, Definition::Statement { has_own_list: true, .. })
+    }
+
+    /// Where its body starts, if it has one.
+    pub fn body(&self) -> Option<TextSize> {
+        match self {
+            Definition::Statement { class, .. } => Some(class.start()),
+            Definition::Call(_) => None,
+        }
+    }
+}
+
+/// What is bound to a name: one module, classes of the program, or not always the same.
+enum Bound<'a> {
     Module(String),
-    Class,
+    Class(Vec<Definition<'a>>),
     Other,
+}
+
+/// The fields that the body of a class names.
+#[derive(Default)]
+struct Fields {
+    /// In annotations.
+    risky_annotation: bool,
+    /// In `__match_args__`.
+    risky_list: bool,
 }
 
 struct Gatherer<'a> {
     gathered: Gathered<'a>,
-    bound: HashMap<&'a str, Bound>,
+    bound: HashMap<&'a str, Bound<'a>>,
+    /// Of the classes whose bodies are open.
+    fields: Vec<Fields>,
     scopes: Vec<HashSet<&'a str>>,
     in_class: bool,
 }
@@ -43,24 +96,20 @@ pub(crate) fn gather(body: &[Stmt]) -> Gathered<'_> {
     let mut gatherer = Gatherer {
         gathered: Gathered::default(),
         bound: HashMap::new(),
+        fields: vec![],
         scopes: vec![HashSet::new()],
         in_class: false,
     };
     gatherer.visit_body(body);
     let mut gathered = gatherer.gathered;
     gathered.module = gatherer.scopes.swap_remove(0);
-    gathered.modules = gatherer
-        .bound
-        .into_iter()
-        .filter_map(|(name, bound)| match bound {
-            Bound::Module(path) => Some((name, path)),
-            Bound::Class => {
-                gathered.classes.insert(name);
-                None
-            }
-            Bound::Other => None,
-        })
-        .collect();
+    for (name, bound) in gatherer.bound {
+        match bound {
+            Bound::Module(path) => drop(gathered.modules.insert(name, path)),
+            Bound::Class(definitions) => drop(gathered.classes.insert(name, definitions)),
+            Bound::Other => drop(gathered.others.insert(name)),
+        }
+    }
     gathered
 }
 
@@ -76,6 +125,28 @@ impl<'a> Gatherer<'a> {
         }
         if self.in_class {
             self.own(name);
+        }
+    }
+
+    /// What a class body sets.
+    fn member(&mut self, target: &Expr, value: &Expr) {
+        let Expr::Name(name) = target else { return };
+        match name.id.as_str() {
+            "__slots__" => {
+                for slot in literals(value).unwrap_or_default() {
+                    self.own(&slot);
+                }
+            }
+            LIST_OF_FIELDS => {
+                let risky = literals(value)
+                    .is_none_or(|names| names.iter().any(|name| is_risky_field(name)));
+                self.fields
+                    .iter_mut()
+                    .last()
+                    .into_iter()
+                    .for_each(|fields| fields.risky_list |= risky);
+            }
+            _ => {}
         }
     }
 
@@ -102,6 +173,7 @@ impl<'a> Gatherer<'a> {
 
     fn imported(&mut self, alias: &'a Alias) {
         let path = alias.name.as_str();
+        self.gathered.imported.extend(path.split('.').next());
         match &alias.asname {
             Some(name) => self.bind_module(name.as_str(), path.to_owned()),
             None => {
@@ -111,10 +183,15 @@ impl<'a> Gatherer<'a> {
         }
     }
 
-    fn bind_class(&mut self, name: &'a str) {
+    fn bind_class(&mut self, name: &'a str, definition: Definition<'a>) {
         self.note(name);
-        let known = self.bound.get(name).is_none_or(|bound| matches!(bound, Bound::Class));
-        self.bound.insert(name, if known { Bound::Class } else { Bound::Other });
+        match self.bound.entry(name) {
+            Entry::Vacant(entry) => drop(entry.insert(Bound::Class(vec![definition]))),
+            Entry::Occupied(mut entry) => match entry.get_mut() {
+                Bound::Class(definitions) => definitions.push(definition),
+                other => *other = Bound::Other,
+            },
+        }
     }
 
     /// Visits what belongs to a function with names of its own.
@@ -129,15 +206,26 @@ impl<'a> Gatherer<'a> {
     }
 }
 
-/// `namedtuple(...)`, under that name.
-fn is_named_tuple(expr: &Expr) -> bool {
-    let Expr::Call(call) = expr else { return false };
+/// `namedtuple(...)`, under that name. Whether it is that function is seen when all names are known.
+fn is_named_tuple(call: &ExprCall) -> bool {
     let name = match &*call.func {
         Expr::Name(name) => name.id.as_str(),
         Expr::Attribute(node) => node.attr.as_str(),
         _ => return false,
     };
     matches!(name, "namedtuple" | "NamedTuple")
+}
+
+const LIST_OF_FIELDS: &str = "__match_args__";
+
+/// A statement that sets the list of fields.
+fn is_list_of_fields(stmt: &Stmt) -> bool {
+    let is_list = |expr: &Expr| matches!(expr, Expr::Name(name) if name.id == LIST_OF_FIELDS);
+    match stmt {
+        Stmt::Assign(assign) => assign.targets.iter().any(is_list),
+        Stmt::AnnAssign(assign) => assign.value.is_some() && is_list(&assign.target),
+        _ => false,
+    }
 }
 
 /// A name, or attributes of one.
@@ -169,7 +257,6 @@ impl<'a> Visitor<'a> for Gatherer<'a> {
                 });
             }
             Stmt::ClassDef(class) => {
-                self.bind_class(class.name.as_str());
                 for decorator in &class.decorator_list {
                     self.visit_decorator(decorator);
                 }
@@ -179,10 +266,16 @@ impl<'a> Visitor<'a> for Gatherer<'a> {
                 if let Some(arguments) = &class.arguments {
                     self.visit_arguments(arguments);
                 }
+                self.fields.push(Fields::default());
                 self.within(class.start(), |inner| {
                     inner.in_class = true;
                     inner.visit_body(&class.body);
                 });
+                let fields = self.fields.pop().unwrap_or_default();
+                let has_own_list = class.body.iter().any(is_list_of_fields);
+                let risky = fields.risky_list || (fields.risky_annotation && !has_own_list);
+                let definition = Definition::Statement { class, has_own_list, risky };
+                self.bind_class(class.name.as_str(), definition);
             }
             Stmt::Import(import) => {
                 for alias in &import.names {
@@ -190,6 +283,8 @@ impl<'a> Visitor<'a> for Gatherer<'a> {
                 }
             }
             Stmt::ImportFrom(import) => {
+                let module = import.module.as_ref().map_or("", |module| module.as_str());
+                self.gathered.imported.extend(module.split('.').next());
                 for alias in &import.names {
                     let name = alias.asname.as_ref().unwrap_or(&alias.name).as_str();
                     match &import.module {
@@ -202,24 +297,35 @@ impl<'a> Visitor<'a> for Gatherer<'a> {
                 }
             }
             Stmt::Assign(assign) if self.in_class => {
-                let slots =
-                    |target: &Expr| matches!(target, Expr::Name(name) if name.id == "__slots__");
-                if assign.targets.iter().any(slots) {
-                    for slot in literals(&assign.value).unwrap_or_default() {
-                        self.own(&slot);
-                    }
+                for target in &assign.targets {
+                    self.member(target, &assign.value);
                 }
                 visitor::walk_stmt(self, stmt);
             }
-            Stmt::Assign(assign) if is_named_tuple(&assign.value) => {
-                for target in &assign.targets {
-                    match target {
-                        Expr::Name(name) => self.bind_class(name.id.as_str()),
-                        other => self.visit_expr(other),
-                    }
+            Stmt::AnnAssign(assign) if self.in_class => {
+                if let (Expr::Name(name), Some(fields)) = (&*assign.target, self.fields.last_mut())
+                {
+                    fields.risky_annotation |= is_risky_field(&name.id);
                 }
-                self.visit_expr(&assign.value);
+                if let Some(value) = &assign.value {
+                    self.member(&assign.target, value);
+                }
+                visitor::walk_stmt(self, stmt);
             }
+            Stmt::Assign(assign) => match &*assign.value {
+                Expr::Call(call) if is_named_tuple(call) => {
+                    for target in &assign.targets {
+                        match target {
+                            Expr::Name(name) => {
+                                self.bind_class(name.id.as_str(), Definition::Call(call));
+                            }
+                            other => self.visit_expr(other),
+                        }
+                    }
+                    self.visit_expr(&assign.value);
+                }
+                _ => visitor::walk_stmt(self, stmt),
+            },
             _ => visitor::walk_stmt(self, stmt),
         }
     }

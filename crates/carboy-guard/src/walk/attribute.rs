@@ -60,9 +60,6 @@ fn dunder_instead(name: &str) -> &'static str {
     }
 }
 
-/// How deep modules lie in packages, at most.
-const MODULE_DEPTH: usize = 8;
-
 fn is_super(expr: &Expr) -> bool {
     matches!(expr, Expr::Call(call) if matches!(&*call.func, Expr::Name(name) if name.id == "super"))
 }
@@ -70,22 +67,7 @@ fn is_super(expr: &Expr) -> bool {
 impl<'a> Walker<'a> {
     /// The module that an expression stands for, if it always does.
     pub fn module_of(&self, expr: &Expr) -> Option<String> {
-        self.module_within(expr, MODULE_DEPTH)
-    }
-
-    fn module_within(&self, expr: &Expr, depth: usize) -> Option<String> {
-        match expr {
-            Expr::Name(name) => {
-                let path = self.gathered.modules.get(name.id.as_str())?;
-                self.grants.reaches(path).then(|| path.clone())
-            }
-            Expr::Attribute(node) => {
-                let above = self.module_within(&node.value, depth.checked_sub(1)?)?;
-                let path = format!("{above}.{}", node.attr);
-                self.grants.reaches(&path).then_some(path)
-            }
-            _ => None,
-        }
+        self.gathered.module_of(self.grants, expr)
     }
 
     pub fn attribute_expr(&mut self, node: &'a ExprAttribute) {
@@ -161,18 +143,6 @@ impl<'a> Walker<'a> {
         self.refuse(Rule::TextCode, range, message, "call the method of the object");
     }
 
-    /// Whether an expression is an attribute of something imported.
-    pub fn module_root(&self, mut expr: &Expr) -> bool {
-        for _ in 0..MODULE_DEPTH {
-            match expr {
-                Expr::Name(name) => return self.gathered.modules.contains_key(name.id.as_str()),
-                Expr::Attribute(node) => expr = &node.value,
-                _ => return false,
-            }
-        }
-        false
-    }
-
     pub fn exception_object(&mut self, range: TextRange) {
         let message = "`obj` takes out the object that an operation failed on";
         self.refuse(Rule::ExceptionObject, range, message, "use str(error)");
@@ -192,7 +162,8 @@ impl<'a> Walker<'a> {
         }
         let private = name.starts_with('_') && !is_dunder(name);
         // What the program defines is its own, but for the classes of others.
-        let own = self.gathered.own.contains(name) && !of.is_some_and(|of| self.module_root(of));
+        let own =
+            self.gathered.own.contains(name) && !of.is_some_and(|of| self.gathered.is_imported(of));
         let known = own || TABLES.names.underscored.contains(name);
         if private && !known {
             let message = format!("{} is private, and nothing here defines it", shown(name));

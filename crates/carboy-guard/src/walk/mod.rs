@@ -19,7 +19,7 @@ use ruff_python_parser::Parsed;
 
 use crate::edit::Sentry;
 use crate::profile::Grants;
-use crate::program::gather;
+use crate::program::{Classes, gather};
 use crate::report::Found;
 pub use walker::{Fact, Seen};
 use walker::{Place, Walker};
@@ -51,6 +51,7 @@ pub(crate) fn walk_noting(
     let mut walker = Walker {
         grants,
         gathered: &gathered,
+        classes: Classes::of(&gathered, grants, &given),
         given,
         tokens: parsed.tokens(),
         place: Place::Module,

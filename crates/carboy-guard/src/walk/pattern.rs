@@ -1,7 +1,7 @@
 //! The walk over patterns: what they read, compare and bind.
 
-use ruff_python_ast::{Expr, Identifier, Pattern};
-use ruff_text_size::Ranged;
+use ruff_python_ast::{Expr, ExprAttribute, Identifier, Pattern};
+use ruff_text_size::{Ranged, TextSize};
 
 use crate::profile::TABLES;
 use crate::rule::Rule;
@@ -46,7 +46,7 @@ impl<'a> Walker<'a> {
             self.sentries.truncate(sentries);
             match expr {
                 // A member of a class, as enumerations have them.
-                Expr::Attribute(node) if self.is_class(&node.value) => {}
+                Expr::Attribute(node) if self.is_member(node) => {}
                 Expr::Attribute(node) => self.text_taken(&node.attr, expr.range()),
                 _ => self.text_taken("a method", expr.range()),
             }
@@ -56,7 +56,7 @@ impl<'a> Walker<'a> {
     /// An attribute in a class pattern.
     fn pattern_attribute(&mut self, class: &'a Expr, name: &'a Identifier) {
         self.see(Seen::Attribute, name.as_str());
-        let own = self.is_own_class(class);
+        let own = self.classes.is_own(class);
         if name == "obj" && !own {
             self.exception_object(name.range());
         }
@@ -67,29 +67,36 @@ impl<'a> Walker<'a> {
         self.attribute(None, name, name.range());
     }
 
-    /// Patterns by position read what a class says of itself, so it must be known which class it is.
+    /// Patterns by position read the attributes that a class lists, so it must be known which class it
+    /// is, and that it lists no others than it seems to.
     fn positional_patterns(&mut self, class: &'a Expr, patterns: &'a [Pattern]) {
-        let known = match class {
+        let Some(first) = patterns.first() else { return };
+        let is_library = match class {
             Expr::Name(name) => {
                 let name = name.id.as_str();
-                self.is_class(class) || !self.is_bound(name)
+                self.gathered.modules.contains_key(name) || !self.is_bound(name)
             }
-            class => self.is_class(class),
+            // What a module itself has; a class in it may have been given others.
+            Expr::Attribute(node) => self.module_of(&node.value).is_some(),
+            _ => false,
         };
-        if let Some(first) = patterns.first().filter(|_| !known) {
-            let message = "a pattern by position needs a class that is known here";
-            let instead = "name the attributes: case Point(x=0), or define the class with `class`";
+        if !is_library && !self.classes.has_harmless_positions(class) {
+            let message = "a pattern by position needs a class whose fields are known here";
+            let instead = "name the attributes: case Point(x=0)";
             self.refuse(Rule::DynamicType, first.range(), message, instead);
         }
     }
 
-    fn is_own_class(&self, expr: &Expr) -> bool {
-        matches!(expr, Expr::Name(name) if self.gathered.classes.contains(name.id.as_str()))
-    }
-
-    /// A class of the program's own, or something imported.
-    fn is_class(&self, expr: &Expr) -> bool {
-        self.is_own_class(expr) || self.module_root(expr)
+    /// Whether this is a name that a class of the program sets in its own body.
+    fn is_member(&self, node: &ExprAttribute) -> bool {
+        let Expr::Name(class) = &*node.value else { return false };
+        let definitions = self.gathered.classes.get(class.id.as_str());
+        let sets_it = |start: Option<TextSize>| {
+            let names = start.and_then(|start| self.gathered.functions.get(&start));
+            names.is_some_and(|names| names.contains(node.attr.as_str()))
+        };
+        self.classes.is_known(&node.value)
+            && definitions.is_some_and(|all| all.iter().all(|one| sets_it(one.body())))
     }
 
     fn patterns(&mut self, patterns: &'a [Pattern]) {

@@ -7,7 +7,7 @@ use ruff_text_size::{TextRange, TextSize};
 
 use crate::edit::Sentry;
 use crate::profile::Grants;
-use crate::program::Gathered;
+use crate::program::{Classes, Gathered};
 use crate::report::Found;
 use crate::rule::Rule;
 
@@ -45,6 +45,7 @@ pub(crate) enum Place {
 pub(crate) struct Walker<'a> {
     pub grants: &'a Grants<'a>,
     pub gathered: &'a Gathered<'a>,
+    pub classes: Classes<'a>,
     /// Names that the program finds there from the start.
     pub given: HashSet<&'a str>,
     pub tokens: &'a Tokens,
