@@ -1,8 +1,10 @@
 //! The caller's mistakes and our own failures.
 
+use std::error::Error;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use carboy_protocol::pipe::{FailureKind, RunFailure};
 use carboy_protocol::{PolicyFault, SetupFault};
 
 /// The caller asked for something that cannot be.
@@ -218,4 +220,39 @@ pub enum RunError {
     /// The caller ended the run before it began.
     #[error("the run was cancelled before it began")]
     Cancelled,
+}
+
+impl RunError {
+    /// Whose fault it is.
+    pub fn kind(&self) -> FailureKind {
+        match self {
+            RunError::Request(_) => FailureKind::Request,
+            RunError::Engine(_) => FailureKind::Engine,
+            RunError::Busy(_) => FailureKind::Busy,
+            RunError::Cancelled => FailureKind::Cancelled,
+        }
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            RunError::Request(error) => error.hint().map(Into::into),
+            RunError::Engine(error) => error.hint().map(Into::into),
+            RunError::Busy(busy) => {
+                Some(format!("try again in {} ms", busy.retry_after.as_millis()))
+            }
+            RunError::Cancelled => None,
+        }
+    }
+
+    /// The same for a program: on a pipe, in a JSON answer.
+    pub fn failure(&self) -> RunFailure {
+        let causes = std::iter::successors(self.source(), |cause| (*cause).source());
+        RunFailure {
+            kind: self.kind(),
+            message: self.to_string(),
+            causes: causes.map(ToString::to_string).collect(),
+            hint: self.hint(),
+        }
+    }
 }

@@ -29,6 +29,7 @@ mod outcome;
 pub mod pipe;
 mod policy;
 pub mod quantity;
+mod text;
 mod tool;
 mod wire;
 
@@ -41,6 +42,7 @@ pub use outcome::{
     Status, Stream, Usage,
 };
 pub use policy::{Network, Policy, PolicyFault, Preset, Walls};
+pub use text::OutputText;
 pub use tool::{Call, CallStatus, Tool, ToolCall, ToolFault, ToolFaultKind};
 pub use wire::{
     FromJar, FromZygote, GuardFrame, GuestFailure, JobFrame, ResultFault, SetupFault, ToJar,

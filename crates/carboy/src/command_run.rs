@@ -4,13 +4,13 @@ use std::io::{IsTerminal, Read, Write};
 use std::path::Path;
 
 use carboy_engine::{Chunk, RunOptions, Stream};
-use carboy_protocol::{ExitCode, Job, Kind, Outcome};
+use carboy_protocol::{ExitCode, Job, Kind, Outcome, OutputText};
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::arguments::Run;
 use crate::failure::{Failure, print, print_json};
-use crate::guest_text::{Whole, visible};
+use crate::guest_text::visible;
 use crate::paint::Paint;
 
 pub async fn run(arguments: Run) -> Result<std::process::ExitCode, Failure> {
@@ -113,7 +113,7 @@ fn input(text: &str) -> Result<Box<RawValue>, Failure> {
 
 /// Prints output as it comes.
 fn print_chunks(mut chunks: mpsc::Receiver<Chunk>) -> std::io::Result<()> {
-    let (mut out, mut err) = (Whole::default(), Whole::default());
+    let (mut out, mut err) = (OutputText::default(), OutputText::default());
     while let Some(chunk) = chunks.blocking_recv() {
         match chunk.stream {
             Stream::Stdout => write_guest(std::io::stdout(), &mut out, &chunk.bytes)?,
@@ -125,7 +125,7 @@ fn print_chunks(mut chunks: mpsc::Receiver<Chunk>) -> std::io::Result<()> {
 
 fn write_guest(
     mut to: impl Write + IsTerminal,
-    whole: &mut Whole,
+    whole: &mut OutputText,
     bytes: &[u8],
 ) -> std::io::Result<()> {
     if to.is_terminal() {

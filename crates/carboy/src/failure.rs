@@ -1,6 +1,5 @@
 //! Why there is no outcome to print, and how that is told.
 
-use std::error::Error;
 use std::io::Write;
 
 use carboy_engine::{EngineError, RequestError, RunError};
@@ -35,48 +34,23 @@ impl Failure {
     }
 
     fn code(&self) -> ExitCode {
-        match self {
-            Failure::Usage { .. } | Failure::Run(RunError::Request(_)) => ExitCode::Request,
-            Failure::Run(RunError::Engine(_)) => ExitCode::Engine,
-            Failure::Run(RunError::Busy(_)) => ExitCode::Busy,
-            Failure::Run(RunError::Cancelled) => ExitCode::Cancelled,
-        }
-    }
-
-    fn hint(&self) -> Option<String> {
-        match self {
-            Failure::Usage { hint, .. } => hint.clone(),
-            Failure::Run(RunError::Request(error)) => error.hint().map(Into::into),
-            Failure::Run(RunError::Engine(error)) => error.hint().map(Into::into),
-            Failure::Run(RunError::Busy(busy)) => {
-                Some(format!("try again in {} ms", busy.retry_after.as_millis()))
-            }
-            Failure::Run(RunError::Cancelled) => None,
-        }
-    }
-
-    /// What went wrong, and each cause below it.
-    fn chain(&self) -> Vec<String> {
-        match self {
-            Failure::Usage { message, .. } => vec![message.clone()],
-            Failure::Run(RunError::Request(error)) => chain(error),
-            Failure::Run(RunError::Engine(error)) => chain(error),
-            Failure::Run(error @ (RunError::Busy(_) | RunError::Cancelled)) => chain(error),
+        match self.for_pipe().kind {
+            FailureKind::Request => ExitCode::Request,
+            FailureKind::Engine => ExitCode::Engine,
+            FailureKind::Busy => ExitCode::Busy,
+            FailureKind::Cancelled => ExitCode::Cancelled,
         }
     }
 
     /// Prints the failure for a person.
     pub fn report(&self) -> std::process::ExitCode {
         let paint = Paint::stderr();
-        let mut text = String::new();
-        for (depth, line) in self.chain().iter().enumerate() {
-            if depth == 0 {
-                text.push_str(&format!("{} {line}\n", paint.red("error:")));
-            } else {
-                text.push_str(&format!("  {} {line}\n", paint.dim("cause:")));
-            }
+        let RunFailure { message, causes, hint, .. } = self.for_pipe();
+        let mut text = format!("{} {message}\n", paint.red("error:"));
+        for cause in causes {
+            text.push_str(&format!("  {} {cause}\n", paint.dim("cause:")));
         }
-        if let Some(hint) = self.hint() {
+        if let Some(hint) = hint {
             text.push_str(&format!("{} {hint}\n", paint.cyan("hint:")));
         }
         // If nobody reads our errors, the exit code still says it.
@@ -86,15 +60,15 @@ impl Failure {
 
     /// The failure for a program.
     pub fn for_pipe(&self) -> RunFailure {
-        let kind = match self.code() {
-            ExitCode::Request => FailureKind::Request,
-            ExitCode::Cancelled => FailureKind::Cancelled,
-            ExitCode::Busy => FailureKind::Busy,
-            _ => FailureKind::Engine,
-        };
-        let mut causes = self.chain();
-        let message = causes.remove(0);
-        RunFailure { kind, message, causes, hint: self.hint() }
+        match self {
+            Failure::Usage { message, hint } => RunFailure {
+                kind: FailureKind::Request,
+                message: message.clone(),
+                causes: vec![],
+                hint: hint.clone(),
+            },
+            Failure::Run(error) => error.failure(),
+        }
     }
 
     /// Prints the failure for a program.
@@ -102,16 +76,6 @@ impl Failure {
         print_json(&serde_json::json!({ "failure": self.for_pipe() }))?;
         Ok((self.code() as u8).into())
     }
-}
-
-fn chain(error: &(impl Error + 'static)) -> Vec<String> {
-    let mut lines = vec![error.to_string()];
-    let mut source = error.source();
-    while let Some(cause) = source {
-        lines.push(cause.to_string());
-        source = cause.source();
-    }
-    lines
 }
 
 impl From<RequestError> for Failure {

@@ -18,23 +18,6 @@ pub fn visible(text: &str) -> String {
     shown
 }
 
-/// Puts characters together that came in pieces.
-#[derive(Default)]
-pub struct Whole(Vec<u8>);
-
-impl Whole {
-    /// The text so far, but for the beginning of a character whose end is still to come.
-    pub fn take(&mut self, piece: &[u8]) -> String {
-        self.0.extend_from_slice(piece);
-        let end = self.0.utf8_chunks().last().map_or(0, |last| last.invalid().len());
-        // A character has at most four bytes; an end of that length or more is no beginning.
-        let tail = if end < 4 { self.0.split_off(self.0.len() - end) } else { Vec::new() };
-        let text = String::from_utf8_lossy(&self.0).into_owned();
-        self.0 = tail;
-        text
-    }
-}
-
 /// Characters that reorder or hide others.
 fn is_invisible(char: char) -> bool {
     matches!(char, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
@@ -43,15 +26,6 @@ fn is_invisible(char: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn characters_may_come_in_pieces() {
-        let mut whole = Whole::default();
-        let euro = "€".as_bytes();
-        assert_eq!(whole.take(&euro[..2]), "");
-        assert_eq!(whole.take(&euro[2..]), "€");
-        assert_eq!(whole.take(b"a\xffb"), "a\u{fffd}b");
-    }
 
     #[test]
     fn a_terminal_is_not_commanded() {

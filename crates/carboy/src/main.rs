@@ -46,7 +46,7 @@ fn main() -> ExitCode {
                 Command::Doctor(doctor) => command_doctor::doctor(doctor).await,
                 Command::Explain(explain) => command_explain::explain(explain),
                 Command::Bench(bench) => command_bench::bench(bench).await,
-                Command::Pipe(pipe) => command_pipe::pipe(pipe, socket).await,
+                Command::Pipe(pipe) => command_pipe::serve(pipe, socket).await,
                 Command::Drill(drill) => command_drill::drill(drill).await,
             }
         })

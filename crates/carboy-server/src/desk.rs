@@ -1,0 +1,293 @@
+//! The desk: runs under way by key, what they say, and how they end.
+//!
+//! Every door needs the same of a run: its output as text, its calls, a way to answer and to cancel
+//! them, and exactly one end, also when the run panicked. That is kept here once.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use carboy_engine::{
+    Answer, Call, Chunk, EngineError, IN_FLIGHT, RunError, RunOptions, Runner, Stream, ToolHost,
+};
+use carboy_protocol::{Job, Outcome, OutputText};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+/// How many chunks of output wait for a caller that does not read them.
+const CHUNKS: usize = 16;
+
+/// What a caller asks for.
+#[derive(Debug)]
+pub struct Order {
+    /// What to run.
+    pub job: Job,
+    /// Whether output is wanted as it comes. The outcome has it anyway.
+    pub stream: bool,
+    /// For whom it is.
+    pub tenant: String,
+    /// When the answer is of no use any more.
+    pub deadline: Option<Instant>,
+}
+
+/// What a run has to say.
+#[derive(Debug)]
+pub enum Event {
+    /// It printed something.
+    Output(Stream, String),
+    /// It calls a tool, and waits for [`Desk::answer`].
+    Call(Call),
+    /// It is over. Nothing follows.
+    Ended(Result<Box<Outcome>, RunError>),
+}
+
+/// The key belongs to a run that is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken;
+
+/// The ways to a run under way.
+struct Ways {
+    cancel: Option<oneshot::Sender<()>>,
+    /// None when no more answers can come.
+    answers: Option<mpsc::Sender<Answer>>,
+}
+
+/// The runs under way, shared by the desk and by each of them.
+type Runs<K> = Arc<Mutex<HashMap<K, Ways>>>;
+
+fn locked<K>(runs: &Runs<K>) -> MutexGuard<'_, HashMap<K, Ways>> {
+    runs.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs by the caller's key.
+pub struct Desk<R, K = u64> {
+    runner: Arc<R>,
+    runs: Runs<K>,
+}
+
+impl<R: Runner, K: Clone + Eq + Hash> Desk<R, K> {
+    /// A desk on which nothing is under way.
+    pub fn new(runner: R) -> Desk<R, K> {
+        Desk { runner: Arc::new(runner), runs: Arc::default() }
+    }
+
+    /// Starts a run under a key that is free.
+    pub fn start(&self, key: K, order: Order) -> Result<UnderWay<K>, Taken> {
+        let (stop, cancel) = oneshot::channel();
+        // Room for every call that may wait for an answer.
+        let (answers, answered) = mpsc::channel(IN_FLIGHT);
+        let (calls, called) = mpsc::channel(1);
+        let (chunks, printed) = mpsc::channel(CHUNKS);
+        {
+            let mut runs = locked(&self.runs);
+            if runs.contains_key(&key) {
+                return Err(Taken);
+            }
+            runs.insert(key.clone(), Ways { cancel: Some(stop), answers: Some(answers) });
+        }
+        let options = RunOptions {
+            chunks: order.stream.then_some(chunks),
+            cancel: Some(cancel),
+            tenant: order.tenant,
+            deadline: order.deadline,
+            tools: Some(ToolHost { calls, answers: answered }),
+        };
+        let runner = self.runner.clone();
+        // A task of its own, so that the caller is told even if it panics.
+        let run = tokio::spawn(async move { runner.run_with(order.job, options).await });
+        Ok(UnderWay {
+            place: Some(Place { key, runs: self.runs.clone() }),
+            run,
+            printed: Some(printed),
+            called: Some(called),
+            stdout: OutputText::default(),
+            stderr: OutputText::default(),
+        })
+    }
+
+    /// Whether a run with this key is under way.
+    pub fn has(&self, key: &K) -> bool {
+        locked(&self.runs).contains_key(key)
+    }
+
+    /// Ends a run. It still says how it ended. One that is over already stays over.
+    pub fn cancel(&self, key: &K) {
+        let cancel = locked(&self.runs).get_mut(key).and_then(|ways| ways.cancel.take());
+        if let Some(cancel) = cancel {
+            cancel.send(()).ok();
+        }
+    }
+
+    /// Answers a call of a run. What nobody waits for is dropped.
+    pub fn answer(&self, key: &K, answer: Answer) {
+        if let Some(answers) = locked(&self.runs).get(key).and_then(|ways| ways.answers.as_ref()) {
+            // There is room for every call that waits; what does not fit answers none.
+            answers.try_send(answer).ok();
+        }
+    }
+
+    /// The caller can answer nothing any more, and calls that wait for it are told.
+    pub fn close_answers(&self) {
+        locked(&self.runs).values_mut().for_each(|ways| ways.answers = None);
+    }
+
+    /// Ends everything and waits until nothing is left.
+    pub async fn shutdown(&self) {
+        self.runner.shutdown().await;
+    }
+}
+
+/// A key that is taken until this is dropped.
+struct Place<K: Eq + Hash> {
+    key: K,
+    runs: Runs<K>,
+}
+
+impl<K: Eq + Hash> Drop for Place<K> {
+    fn drop(&mut self) {
+        locked(&self.runs).remove(&self.key);
+    }
+}
+
+/// A run under way, for whoever passes on what it says. Dropping it ends the run.
+pub struct UnderWay<K: Eq + Hash = u64> {
+    /// None when its end was told: whoever heard of that may use the key again.
+    place: Option<Place<K>>,
+    run: JoinHandle<Result<Outcome, RunError>>,
+    /// None when nothing more can come.
+    printed: Option<mpsc::Receiver<Chunk>>,
+    called: Option<mpsc::Receiver<Call>>,
+    stdout: OutputText,
+    stderr: OutputText,
+}
+
+impl<K: Eq + Hash> UnderWay<K> {
+    /// What it says next; `None` after its end. Everything that it printed and called comes before
+    /// that. Nothing is lost if the wait is given up.
+    pub async fn next(&mut self) -> Option<Event> {
+        while self.printed.is_some() || self.called.is_some() {
+            tokio::select! {
+                chunk = received(&mut self.printed) => {
+                    if let Some(event) = chunk.and_then(|chunk| self.text(&chunk)) {
+                        return Some(event);
+                    }
+                }
+                call = received(&mut self.called) => {
+                    if let Some(call) = call {
+                        return Some(Event::Call(call));
+                    }
+                }
+            }
+        }
+        self.place.as_ref()?;
+        let ran = match (&mut self.run).await {
+            Ok(ran) => ran.map(Box::new),
+            Err(panic) => Err(RunError::Engine(EngineError::Os {
+                step: "run a job",
+                error: io::Error::other(panic),
+            })),
+        };
+        self.place = None;
+        Some(Event::Ended(ran))
+    }
+
+    /// The whole characters that have come.
+    fn text(&mut self, chunk: &Chunk) -> Option<Event> {
+        let text = match chunk.stream {
+            Stream::Stdout => self.stdout.take(&chunk.bytes),
+            Stream::Stderr => self.stderr.take(&chunk.bytes),
+        };
+        (!text.is_empty()).then_some(Event::Output(chunk.stream, text))
+    }
+}
+
+impl<K: Eq + Hash> Drop for UnderWay<K> {
+    fn drop(&mut self) {
+        self.run.abort();
+    }
+}
+
+/// The next message of a channel, which becomes `None` when there are no more. Waits for ever on one
+/// that is `None` already.
+async fn received<T>(channel: &mut Option<mpsc::Receiver<T>>) -> Option<T> {
+    let Some(open) = channel else { return std::future::pending().await };
+    let message = open.recv().await;
+    if message.is_none() {
+        *channel = None;
+    }
+    message
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Does what the code of its job says; a desk cares for nothing else of a runner.
+    struct Scripted;
+
+    impl Runner for Scripted {
+        async fn run_with(&self, job: Job, mut options: RunOptions) -> Result<Outcome, RunError> {
+            match job.code.as_str() {
+                "panic" => panic!("as the script says"),
+                "talk" => {
+                    let chunks = options.chunks.take().expect("output is wanted");
+                    let euro = "\u{20ac}".as_bytes();
+                    for bytes in [&euro[..1], &euro[1..]] {
+                        let chunk = Chunk { stream: Stream::Stdout, bytes: bytes.to_vec() };
+                        chunks.send(chunk).await.expect("a listener");
+                    }
+                    Err(RunError::Cancelled)
+                }
+                _ => {
+                    options.cancel.take().expect("a way to cancel").await.expect("a word");
+                    Err(RunError::Cancelled)
+                }
+            }
+        }
+
+        async fn shutdown(&self) {}
+    }
+
+    fn order(code: &str) -> Order {
+        Order { job: Job::new(code), stream: true, tenant: String::new(), deadline: None }
+    }
+
+    #[tokio::test]
+    async fn output_comes_in_whole_characters_and_before_the_end() {
+        let desk: Desk<_> = Desk::new(Scripted);
+        let mut run = desk.start(1, order("talk")).expect("a free key");
+        assert!(
+            matches!(run.next().await, Some(Event::Output(Stream::Stdout, text)) if text == "\u{20ac}")
+        );
+        assert!(matches!(run.next().await, Some(Event::Ended(Err(RunError::Cancelled)))));
+        assert!(run.next().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_an_end_like_another() {
+        let desk: Desk<_> = Desk::new(Scripted);
+        let mut run = desk.start(1, order("panic")).expect("a free key");
+        assert!(matches!(run.next().await, Some(Event::Ended(Err(RunError::Engine(_))))));
+    }
+
+    #[tokio::test]
+    async fn a_key_is_taken_until_the_end_and_belongs_to_one_run() {
+        let desk: Desk<_> = Desk::new(Scripted);
+        let mut first = desk.start(1, order("wait")).expect("a free key");
+        assert_eq!(desk.start(1, order("wait")).err(), Some(Taken));
+        desk.cancel(&1);
+        assert!(matches!(first.next().await, Some(Event::Ended(_))));
+        let _second = desk.start(1, order("wait")).expect("the key is free again");
+        drop(first);
+        assert!(desk.has(&1), "the end of the first run must not take the key of the second");
+    }
+
+    #[tokio::test]
+    async fn dropping_a_run_frees_its_key() {
+        let desk: Desk<_> = Desk::new(Scripted);
+        drop(desk.start(1, order("wait")).expect("a free key"));
+        assert!(!desk.has(&1));
+    }
+}

@@ -1,0 +1,24 @@
+//! The front doors of carboy: where callers of other processes ask for runs.
+//!
+//! A [`Desk`] holds the runs that are under way, by the caller's key. It starts them on a
+//! [`Runner`](carboy_engine::Runner), passes on what they print and call, takes answers and
+//! cancellations, and says how each ended, once. A door speaks one protocol and knows the desk; the
+//! desk knows no protocol. The [`pipe`] is the first door.
+//!
+//! ```no_run
+//! # async fn example(engine: carboy_engine::Engine) -> Result<(), Box<dyn std::error::Error>> {
+//! use carboy_server::{Desk, pipe};
+//!
+//! let python = engine.python().version.clone();
+//! pipe::serve(Desk::new(engine), python, pipe::Ends::standard()?).await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! It parses no command line, and it does not know what surrounds a jar.
+#![forbid(unsafe_code)]
+
+mod desk;
+pub mod pipe;
+
+pub use desk::{Desk, Event, Order, Taken, UnderWay};

@@ -1,0 +1,169 @@
+//! The pipe: a door for one caller that started this process, in JSON lines.
+//!
+//! It ends with its caller. When the input ends, no more requests can come, and what is under way is
+//! still answered, as long as somebody is there to read it: with the caller goes the other end of the
+//! output too, and then every run is ended and nothing is left.
+
+mod ends;
+mod lines;
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use carboy_engine::{Answer, EngineError, RunError, Runner};
+use carboy_protocol::pipe::{
+    FailureKind, FromEngine, MAX_LINE, PIPE_VERSION, RunFailure, ToEngine,
+};
+use serde::Deserialize;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use crate::desk::{Desk, Event, Order, UnderWay};
+
+pub use ends::Ends;
+
+/// How many messages wait for a caller that does not read. Runs wait with them; their deadlines do
+/// not.
+const UNREAD: usize = 256;
+
+/// How many runs are under way at most, those that wait at the gate and those whose answers wait
+/// among them.
+const UNDER_WAY: usize = 10_000;
+
+/// Serves one caller until it is gone, and ends what is still running then. `python` is the version of
+/// the interpreter that jobs run on.
+pub async fn serve<R: Runner>(desk: Desk<R>, python: String, ends: Ends) -> Result<(), RunError> {
+    let Ends { input, output, reader } = ends;
+    let (answers, receiver) = mpsc::channel(UNREAD);
+    let version = env!("CARGO_PKG_VERSION").into();
+    let ready = FromEngine::Ready { pipe: PIPE_VERSION, version, python };
+    answers.send(ready).await.ok(); // The receiver is right there.
+    let mut writer = tokio::spawn(lines::write(receiver, output));
+    let caller = Caller { desk: &desk, answers };
+    let listened = tokio::select! {
+        listened = caller.listen(input, reader) => listened,
+        // Whoever does not read gets nothing run.
+        _gone = &mut writer => {
+            desk.shutdown().await;
+            return Ok(());
+        }
+    };
+    desk.shutdown().await;
+    listened.map_err(|error| EngineError::Os { step: "read a request", error })?;
+    // The last answers go out as long as somebody is there to read them.
+    writer.await.ok();
+    Ok(())
+}
+
+/// The number of a request that cannot be read otherwise.
+#[derive(Deserialize)]
+struct OnlyId {
+    id: u64,
+}
+
+struct Caller<'a, R> {
+    desk: &'a Desk<R>,
+    answers: mpsc::Sender<FromEngine>,
+}
+
+impl<R: Runner> Caller<'_, R> {
+    /// Takes requests until the caller is gone, and ends what is still running then.
+    async fn listen(self, input: impl AsyncRead + Unpin, reader: OwnedFd) -> io::Result<()> {
+        let mut input = BufReader::new(input);
+        let mut tasks = JoinSet::new();
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let most = MAX_LINE as u64 + 1;
+            let read = (&mut input).take(most).read_until(b'\n', &mut line).await;
+            match read {
+                // A socket whose other end was closed with something unread ends like this.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => break,
+                Ok(0) => break,
+                other => other?,
+            };
+            if line.len() > MAX_LINE {
+                self.refuse(None, format!("a line has more than {MAX_LINE} bytes")).await;
+                break;
+            }
+            match serde_json::from_slice::<ToEngine>(&line) {
+                Ok(request) => self.take(request, &mut tasks).await,
+                Err(error) => {
+                    let body = serde_json::from_slice::<HashMap<String, OnlyId>>(&line);
+                    let id =
+                        body.ok().and_then(|body| body.into_values().next()).map(|body| body.id);
+                    // The number of another run would end that for its caller.
+                    let id = id.filter(|id| !self.desk.has(id));
+                    self.refuse(id, format!("this is not a request: {error}")).await;
+                }
+            }
+            while tasks.try_join_next().is_some() {}
+            // Whoever does not read what comes of its runs is not listened to.
+            while tasks.len() >= UNDER_WAY {
+                tasks.join_next().await;
+            }
+        }
+        self.desk.close_answers();
+        tokio::select! {
+            () = async { while tasks.join_next().await.is_some() {} } => {}
+            () = ends::nobody_reads(reader) => {}
+        }
+        // Dropping a run destroys its jar.
+        tasks.shutdown().await;
+        Ok(())
+    }
+
+    async fn refuse(&self, id: Option<u64>, message: String) {
+        let failure = bad_request(message);
+        // If nobody reads any more, there is nobody to tell.
+        self.answers.send(FromEngine::Failed { id, failure }).await.ok();
+    }
+
+    async fn take(&self, request: ToEngine, tasks: &mut JoinSet<()>) {
+        match request {
+            ToEngine::Cancel { id } => self.desk.cancel(&id),
+            ToEngine::Answer { id, call, result, error } => {
+                let result = error.map_or(Ok(result), Err);
+                self.desk.answer(&id, Answer { call, result });
+            }
+            ToEngine::Run { id, job, stream, tenant, deadline_ms } => {
+                let deadline = deadline_ms.map(|ms| Instant::now() + Duration::from_millis(ms));
+                match self.desk.start(id, Order { job: *job, stream, tenant, deadline }) {
+                    Ok(run) => drop(tasks.spawn(pass_on(id, run, self.answers.clone()))),
+                    Err(_taken) => {
+                        self.refuse(None, format!("a run with the number {id} is under way")).await;
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn bad_request(message: String) -> RunFailure {
+    let hint = "write one JSON object to a line, such as {\"run\": {\"id\": 1, \"job\": {\"code\": \"result = 1\"}}}";
+    RunFailure { kind: FailureKind::Request, message, causes: vec![], hint: Some(hint.into()) }
+}
+
+/// Passes on what a run says, until its end.
+async fn pass_on(id: u64, mut run: UnderWay, answers: mpsc::Sender<FromEngine>) {
+    while let Some(event) = run.next().await {
+        let message = match event {
+            Event::Output(stream, text) => FromEngine::Output { id, stream, text },
+            Event::Call(call) => FromEngine::Call {
+                id,
+                call: call.call,
+                tool: call.tool,
+                args: call.args,
+                kwargs: call.kwargs,
+            },
+            Event::Ended(Ok(outcome)) => FromEngine::Outcome { id, outcome },
+            Event::Ended(Err(error)) => {
+                FromEngine::Failed { id: Some(id), failure: error.failure() }
+            }
+        };
+        answers.send(message).await.ok(); // The caller may be gone.
+    }
+}
