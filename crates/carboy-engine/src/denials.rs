@@ -169,6 +169,8 @@ impl<'a> Ledger<'a> {
                 count: *count,
                 line: None,
                 hint: hint.clone(),
+                message: None,
+                instead: None,
             })
             .collect()
     }

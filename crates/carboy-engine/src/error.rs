@@ -37,9 +37,14 @@ pub enum RequestError {
         /// What is wrong with it.
         why: String,
     },
-    /// A module that was to be imported before cannot be.
-    #[error("{0}")]
-    Preload(String),
+    /// A module that was to be preloaded cannot be imported.
+    #[error("cannot preload {module}: {error}")]
+    Preload {
+        /// Which one.
+        module: String,
+        /// The exception that its import raised.
+        error: String,
+    },
     /// The interpreter named does not exist or is not one we can run.
     #[error("the interpreter {} cannot be used: {why}", .path.display())]
     Python {
@@ -64,7 +69,7 @@ impl RequestError {
             RequestError::Tool { .. } => {
                 Some("a tool has a Python name of its own, and a caller that answers its calls")
             }
-            RequestError::Preload(_) => {
+            RequestError::Preload { .. } => {
                 Some("name modules that the interpreter has: those of its own environment")
             }
             RequestError::Python { .. } => {
@@ -99,6 +104,14 @@ pub enum EngineError {
     ZygoteEnded {
         /// The end of what it wrote to standard error.
         stderr: String,
+    },
+    /// The zygote could not import a module that it was to preload: the caller's mistake.
+    #[error("cannot preload {module}: {error}")]
+    NotPreloaded {
+        /// Which one.
+        module: String,
+        /// The exception that its import raised.
+        error: String,
     },
     /// A zygote that was serving is gone.
     #[error("the zygote ended while it was needed")]
@@ -154,6 +167,9 @@ impl EngineError {
                 "the interpreter must start with `-I` and have ctypes; every preloaded module \
                  must import",
             ),
+            EngineError::NotPreloaded { .. } => {
+                Some("name modules that the interpreter has: those of its own environment")
+            }
             EngineError::Version { .. } | EngineError::Missing { .. } => {
                 Some("carboy and libcarboy_zygote.so belong together: install both anew")
             }
@@ -174,13 +190,12 @@ impl EngineError {
 
 impl From<EngineError> for RunError {
     fn from(error: EngineError) -> RunError {
-        // Before it runs any guest code, a zygote says which of the caller's modules it cannot have.
-        if let EngineError::ZygoteEnded { stderr } = &error
-            && let Some(line) = stderr.lines().find(|line| line.starts_with("cannot preload "))
-        {
-            return RunError::Request(RequestError::Preload(line.into()));
+        match error {
+            EngineError::NotPreloaded { module, error } => {
+                RunError::Request(RequestError::Preload { module, error })
+            }
+            other => RunError::Engine(other),
         }
-        RunError::Engine(error)
     }
 }
 

@@ -43,6 +43,7 @@ pub(crate) fn rejected(id: String, walls: Walls, report: &Report) -> Outcome {
         traceback: None,
         line: first.map(|first| first.line),
         limit: None,
+        exit: None,
         hint: first.map(|first| first.instead.clone()),
     };
     Outcome {
@@ -67,6 +68,8 @@ fn denial(violation: &Violation) -> Denial {
         count: 1,
         line: Some(violation.line),
         hint: format!("{}; write instead: {}", violation.message, violation.instead),
+        message: Some(violation.message.clone()),
+        instead: Some(violation.instead.clone()),
     }
 }
 
@@ -74,12 +77,15 @@ fn denial(violation: &Violation) -> Denial {
 /// the one denial that no kernel vouches for.
 pub(crate) fn refused_in_run(end: &End) -> Option<Denial> {
     let End::Said(FromJar::Failed(failure)) = end else { return None };
-    let rule = Rule::from_id(failure.rule.as_deref()?)?;
+    let refusal = failure.refusal.as_ref()?;
+    let rule = Rule::from_id(&refusal.rule)?;
     Some(Denial {
         layer: Layer::Guard,
         what: rule.id().into(),
         count: 1,
         line: failure.line,
         hint: failure.message.clone(),
+        message: Some(refusal.message.clone()),
+        instead: Some(refusal.instead.clone()),
     })
 }

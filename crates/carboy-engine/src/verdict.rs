@@ -4,7 +4,7 @@
 //! cannot make a limit out of it: for that the kernel must agree.
 
 use carboy_protocol::{
-    FromJar, GuestError, GuestFailure, Kind, LimitHit, LimitName, Limits, ResultFault,
+    FromJar, GuestError, GuestFailure, Kind, LimitHit, LimitName, Limits, ProcessExit, ResultFault,
 };
 use rustix::io::Errno;
 use serde_json::value::RawValue;
@@ -82,6 +82,7 @@ fn engine_word(kind: Kind, type_name: &str, message: &str, hint: &str) -> GuestE
         traceback: None,
         line: None,
         limit: None,
+        exit: None,
         hint: (!hint.is_empty()).then(|| hint.into()),
     }
 }
@@ -106,12 +107,12 @@ fn limit(name: LimitName, limits: &Limits) -> GuestError {
 /// The process ended without an answer.
 fn gone(facts: &Facts, limits: &Limits) -> GuestError {
     let cpu_limit_us = limits.cpu_ms.div_ceil(1000) * 1_000_000;
-    match (facts.ended.signal, facts.ended.code) {
+    let mut error = match (facts.ended.signal, facts.ended.code) {
         // The kernel sends this one itself when the processor limit is reached. Nobody inside can.
         // It samples at clock ticks for the limit and counts exactly for usage, so on a busy host
         // the two differ by some percent.
         (Some(9), _) if facts.ended.cpu_us >= cpu_limit_us / 4 * 3 => {
-            limit(LimitName::CpuMs, limits)
+            return limit(LimitName::CpuMs, limits);
         }
         (Some(31), _) => engine_word(
             Kind::Denied,
@@ -133,7 +134,10 @@ fn gone(facts: &Facts, limits: &Limits) -> GuestError {
                 "end by reaching the last line, or with sys.exit(), not with os._exit()",
             )
         }
-    }
+    };
+    let code = ProcessExit::Code(facts.ended.code.unwrap_or_default());
+    error.exit = Some(facts.ended.signal.map_or(code, ProcessExit::Signal));
+    error
 }
 
 fn signal_name(signal: i32) -> String {
@@ -193,6 +197,9 @@ fn raised(
             exception_hint(&failure.type_name, errno),
         ),
     };
+    if error.kind == Kind::Exception && failure.type_name == "SystemExit" {
+        error.exit = failure.exit.map(|code| ProcessExit::Code(code.into()));
+    }
     error.traceback = failure.traceback;
     error.line = failure.line;
     error
@@ -242,9 +249,7 @@ fn exception_hint(type_name: &str, errno: Option<Errno>) -> &'static str {
 
 fn bad_result(fault: ResultFault, detail: &str) -> GuestError {
     let (type_name, hint) = match fault {
-        ResultFault::NotJson if detail.contains("coroutine") => {
-            ("ResultNotJson", "write `await` before the call that made it")
-        }
+        ResultFault::NotAwaited => ("ResultNotJson", "write `await` before the call that made it"),
         ResultFault::NotJson => (
             "ResultNotJson",
             "return dicts with text keys, lists, text, numbers, booleans or None; convert others, \
@@ -255,7 +260,7 @@ fn bad_result(fault: ResultFault, detail: &str) -> GuestError {
         }
         ResultFault::NotText => (
             "ResultNotText",
-            "a text holds half a character; clean it with .encode('utf-8', 'replace').decode()",
+            "a string contains an unpaired surrogate; clean it with .encode('utf-8', 'replace').decode()",
         ),
     };
     let message = format!("the result is not JSON: {detail}");

@@ -289,6 +289,9 @@ async fn greet(
         match hear(control).await.while_doing("listen to the zygote")? {
             None => return Ok(None),
             Some((FromZygote::Failed(fault), _)) => return Err(EngineError::Walls(fault)),
+            Some((FromZygote::NotPreloaded { module, error }, _)) => {
+                return Err(EngineError::NotPreloaded { module, error });
+            }
             Some((FromZygote::Started {}, descriptors)) => {
                 pidfd = descriptors.into_iter().next();
                 if let Some(walls) = walls.take() {
@@ -341,7 +344,10 @@ async fn read(control: Arc<AsyncFd<OwnedFd>>, waiting: Shared) {
                     end.send(ended).ok(); // The run may have been dropped.
                 }
             }
-            FromZygote::Started {} | FromZygote::Ready { .. } | FromZygote::Failed(_) => {}
+            FromZygote::Started {}
+            | FromZygote::Ready { .. }
+            | FromZygote::Failed(_)
+            | FromZygote::NotPreloaded { .. } => {}
         }
     }
     forget_all(&waiting);

@@ -39,12 +39,12 @@ pub use language::{LanguagePolicy, LanguageProfile};
 pub use limits::{LimitName, LimitRow, Limits, Unit};
 pub use outcome::{
     Artifact, Denial, GuestError, Isolation, Kind, Layer, Layers, LimitHit, Outcome, Output,
-    Status, Stream, Usage,
+    ProcessExit, Status, Stream, Usage,
 };
 pub use policy::{Network, Policy, PolicyFault, Preset, Walls};
 pub use text::OutputText;
 pub use tool::{Call, CallStatus, Tool, ToolCall, ToolFault, ToolFaultKind};
 pub use wire::{
-    FromJar, FromZygote, GuardFrame, GuestFailure, JobFrame, ResultFault, SetupFault, ToJar,
-    ToZygote, WIRE_VERSION,
+    FromJar, FromZygote, GuardFrame, GuardRefusal, GuestFailure, JobFrame, ResultFault, SetupFault,
+    ToJar, ToZygote, WIRE_VERSION,
 };

@@ -42,6 +42,16 @@ pub struct LimitHit {
     pub allowed: u64,
 }
 
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProcessExit {
+    /// It exited with this code.
+    Code(i32),
+    /// The signal with this number killed it.
+    Signal(i32),
+}
+
 /// The error of a run. `message` and `traceback` are the guest's own words; every other field is
 /// the engine's.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -62,6 +72,10 @@ pub struct GuestError {
     /// The limit, when `kind` is `limit`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<LimitHit>,
+    /// How the process ended without an answer, as the kernel reported it; for a `SystemExit`, the
+    /// code that it asked for, in the guest's own words. Absent when a limit ended the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<ProcessExit>,
     /// What to do instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
@@ -114,8 +128,14 @@ pub struct Denial {
     /// Where in the job's code, if the layer can know.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
-    /// What the policy allows and what to write instead.
+    /// What the policy allows and what to write instead, in one sentence.
     pub hint: String,
+    /// What was refused and why, if the layer tells that apart from the way out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// What to write instead, if the layer tells it apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead: Option<String>,
 }
 
 /// What the run used, as the kernel and the engine's clock counted it.

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use crate::{Call, LanguageProfile, Tool, ToolFault};
 
 /// The version of these messages. Engine and zygote refuse each other when it differs.
-pub const WIRE_VERSION: u32 = 2;
+pub const WIRE_VERSION: u32 = 3;
 
 /// A layer that could not be set up: which one, at what step, on what object, with what answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,6 +69,13 @@ pub enum FromZygote {
     },
     /// The walls could not be built or the interpreter could not be prepared.
     Failed(SetupFault),
+    /// A module that the caller wants imported beforehand cannot be. Written by the Python half.
+    NotPreloaded {
+        /// Which one.
+        module: String,
+        /// The exception that its import raised, its class first.
+        error: String,
+    },
     /// A jar was forked. Its descriptors come with this message.
     Forked {
         /// The engine's number for it.
@@ -158,10 +165,24 @@ pub struct GuardFrame {
 pub enum ResultFault {
     /// A type JSON does not have.
     NotJson,
+    /// A coroutine: a call that was not awaited.
+    NotAwaited,
     /// A float that is not a number or not finite.
     NotFinite,
-    /// A text with half a surrogate pair.
+    /// A text that contains an unpaired surrogate.
     NotText,
+}
+
+/// What the runtime half of the guard refused.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GuardRefusal {
+    /// The name of the rule.
+    pub rule: String,
+    /// What was refused and why.
+    pub message: String,
+    /// What to write instead.
+    pub instead: String,
 }
 
 /// How the code failed, in its own words.
@@ -182,9 +203,12 @@ pub struct GuestFailure {
     /// `errno` of an `OSError`.
     #[serde(default)]
     pub errno: Option<i32>,
-    /// The rule that the runtime half of the guard names.
+    /// The exit code that a `SystemExit` asks for.
     #[serde(default)]
-    pub rule: Option<String>,
+    pub exit: Option<u8>,
+    /// What the runtime half of the guard refused, if it raised this.
+    #[serde(default)]
+    pub refusal: Option<Box<GuardRefusal>>,
 }
 
 /// What a jar may say.

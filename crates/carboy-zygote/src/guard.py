@@ -37,7 +37,7 @@ class GuardError(BaseException):
 
     def __init__(self, rule, message, instead):
         super().__init__(f"{message} [{rule}]; write instead: {instead}")
-        self.rule = rule
+        self.refusal = {"rule": rule, "message": message, "instead": instead}
 
 
 class Guard:

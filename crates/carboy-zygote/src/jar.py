@@ -27,6 +27,8 @@ import types
 abs, isinstance, len, memoryview, str, type = abs, isinstance, len, memoryview, str, type
 
 JOB, FRAMES = 3, 4
+# The zygote's socket to the engine. The number is another thing in a jar.
+CONTROL = 3
 NAME = "job.py"
 MAX_TEXT = 4_000
 MAX_TRACEBACK = 16_000
@@ -49,7 +51,21 @@ WARM_JOB = json.dumps(
 # What stands for a value that nests deeper than can be written.
 TOO_DEEP = b"[" * 500 + b"]" * 500
 DECODE = json.JSONDecoder().scan_once
-ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+class NotAwaited(TypeError):
+    """A result has a coroutine in it."""
+
+
+def refuse(value):
+    """What the encoder calls for a value that JSON has no form for."""
+    kind = NotAwaited if isinstance(value, types.CoroutineType) else TypeError
+    raise kind(f"Object of type {type(value).__name__} is not JSON serializable")
+
+
+ENCODER = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=refuse
+)
 # The same in C, as `ENCODER` would make it for each value, where the interpreter has it.
 ENCODE = json.encoder.c_make_encoder and json.encoder.c_make_encoder(
     {}, ENCODER.default, json.encoder.encode_basestring, None, ":", ",", False, False, False
@@ -131,7 +147,7 @@ def encode_result(value):
     except RecursionError:
         data = TOO_DEEP
     except UnicodeEncodeError:
-        return bad_result("not_text", "half of a surrogate pair")
+        return bad_result("not_text", "a string contains an unpaired surrogate")
     except ValueError as error:
         if "float" in str(error):
             return bad_result("not_finite", error)
@@ -139,8 +155,13 @@ def encode_result(value):
             return bad_result("not_json", error)
         data = TOO_DEEP
     except TypeError as error:
-        return bad_result("not_json", error)
+        return bad_result("not_awaited" if type(error) is NotAwaited else "not_json", error)
     return b'{"done":{"result":' + data + b"}}"
+
+
+def exit_code(error):
+    """What an interpreter would exit with: eight bits of a number, 1 for anything else."""
+    return error.code & 0xFF if isinstance(error.code, int) else 1
 
 
 def encode_failure(error):
@@ -154,8 +175,8 @@ def encode_failure(error):
             line, last = step.tb_lineno, step
         step = step.tb_next
     error = named_by_guard(error) or error
-    rule = error.rule if type(error) is GuardError else None
-    if rule and last:
+    refusal = error.refusal if type(error) is GuardError else None
+    if refusal and last:
         # What the guard did to find out is of no interest.
         last.tb_next = None
     if isinstance(error, SyntaxError) and error.filename == NAME:
@@ -169,7 +190,8 @@ def encode_failure(error):
         "message": clean(error, MAX_TEXT),
         "traceback": clean(text, MAX_TRACEBACK),
         "line": line if type(line) is int and 0 < line < 1 << 31 else None,
-        "rule": clean(rule, 100) if rule else None,
+        "exit": exit_code(error) if isinstance(error, SystemExit) else None,
+        "refusal": refusal and {part: clean(text, MAX_TEXT) for part, text in refusal.items()},
         "errno": errno if type(errno) is int and abs(errno) < 1 << 31 else None,
     }
     return encode({"failed": failure})
@@ -337,7 +359,8 @@ def prepare():
         try:
             importlib.import_module(name)
         except BaseException as error:
-            sys.stderr.write(f"cannot preload {name}: {type(error).__name__}: {error}\n")
+            text = clean(f"{type(error).__name__}: {clean(error, MAX_TEXT)}", MAX_TEXT)
+            os.write(CONTROL, encode({"not_preloaded": {"module": name, "error": text}}))
             os._exit(1)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True, errors="backslashreplace")

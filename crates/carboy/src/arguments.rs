@@ -6,7 +6,7 @@ use carboy_engine::{Config, Engine, Installation, PoolConfig, RunError};
 use carboy_protocol::{ExitCode, LanguageProfile, Policy, Preset, Walls};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Reader};
 use crate::policy_file;
 
 /// Runs Python that nobody has reviewed, sealed by the kernel.
@@ -33,6 +33,22 @@ pub enum Command {
     Pipe(Pipe),
     /// Attack this carboy on this machine, and say of each attack what held
     Drill(Drill),
+}
+
+impl Command {
+    /// Who is told if it fails.
+    pub fn reader(&self) -> Reader {
+        let json = match self {
+            Command::Run(run) => run.json,
+            Command::Check(check) => check.json,
+            Command::Doctor(doctor) => doctor.json,
+            Command::Explain(explain) => explain.json,
+            Command::Bench(bench) => bench.json,
+            Command::Drill(drill) => drill.json,
+            Command::Pipe(_) => return Reader::Lines(None),
+        };
+        if json { Reader::Program } else { Reader::Person }
+    }
 }
 
 #[derive(Args)]

@@ -13,13 +13,6 @@ use crate::paint::Paint;
 use crate::policy_file;
 
 pub fn check_file(arguments: &Check) -> Result<std::process::ExitCode, Failure> {
-    match attempt(arguments) {
-        Err(failure) if arguments.json => failure.report_json(),
-        other => other,
-    }
-}
-
-fn attempt(arguments: &Check) -> Result<std::process::ExitCode, Failure> {
     let mut language = match &arguments.policy {
         Some(file) => {
             let policy = policy_file::read(file)?;

@@ -8,10 +8,7 @@ use crate::failure::{Failure, print, print_json};
 use crate::paint::Paint;
 
 pub async fn doctor(arguments: Doctor) -> Result<std::process::ExitCode, Failure> {
-    let engine = match arguments::engine(arguments.python, vec![]) {
-        Err(failure) if arguments.json => return failure.report_json(),
-        other => other?,
-    };
+    let engine = arguments::engine(arguments.python, vec![])?;
     let report = examine(&engine).await;
     engine.shutdown().await;
     if arguments.json {

@@ -16,14 +16,6 @@ use crate::failure::{Failure, print, print_json};
 use crate::paint::Paint;
 
 pub async fn drill(arguments: arguments::Drill) -> Result<std::process::ExitCode, Failure> {
-    let json = arguments.json;
-    match attack(arguments).await {
-        Err(failure) if json => failure.report_json(),
-        other => other,
-    }
-}
-
-async fn attack(arguments: arguments::Drill) -> Result<std::process::ExitCode, Failure> {
     let walls = Walls::from(arguments.walls);
     let mut all = rows(arguments.corpus.as_deref())?;
     for row in &mut all {

@@ -13,10 +13,8 @@ use crate::failure::{Failure, print, print_json};
 use crate::paint::Paint;
 
 pub fn explain(arguments: Explain) -> Result<std::process::ExitCode, Failure> {
-    let plan = match attempt(&arguments) {
-        Err(failure) if arguments.json => return failure.report_json(),
-        other => other?,
-    };
+    let policy = arguments.choice.policy()?;
+    let plan = arguments.choice.engine()?.plan(&policy)?;
     if arguments.json {
         print_json(&plan)?;
     } else {
@@ -24,11 +22,6 @@ pub fn explain(arguments: Explain) -> Result<std::process::ExitCode, Failure> {
         print(&text)?;
     }
     Ok(0.into())
-}
-
-fn attempt(arguments: &Explain) -> Result<Plan, Failure> {
-    let policy = arguments.choice.policy()?;
-    Ok(arguments.choice.engine()?.plan(&policy)?)
 }
 
 /// Lines of a name and a value, under headings.

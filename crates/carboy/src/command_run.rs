@@ -14,14 +14,7 @@ use crate::guest_text::visible;
 use crate::paint::Paint;
 
 pub async fn run(arguments: Run) -> Result<std::process::ExitCode, Failure> {
-    match attempt(&arguments).await {
-        Err(failure) if arguments.json => failure.report_json(),
-        other => other,
-    }
-}
-
-async fn attempt(arguments: &Run) -> Result<std::process::ExitCode, Failure> {
-    let mut job = Job::new(source(arguments)?).with_policy(arguments.choice.policy()?);
+    let mut job = Job::new(source(&arguments)?).with_policy(arguments.choice.policy()?);
     if let Some(text) = &arguments.input {
         job = job.with_input("context", input(text)?);
     }

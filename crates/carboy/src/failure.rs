@@ -1,10 +1,12 @@
 //! Why there is no outcome to print, and how that is told.
 
+use std::fs::File;
 use std::io::Write;
+use std::os::fd::OwnedFd;
 
 use carboy_engine::{EngineError, RequestError, RunError};
 use carboy_protocol::ExitCode;
-use carboy_protocol::pipe::{FailureKind, RunFailure};
+use carboy_protocol::pipe::{FailureKind, FromEngine, RunFailure};
 
 use crate::paint::Paint;
 
@@ -14,6 +16,16 @@ pub enum Failure {
     Usage { message: String, hint: Option<String> },
     /// The engine refused or failed.
     Run(RunError),
+}
+
+/// For whom a failure is told, and where.
+pub enum Reader {
+    /// A person, on standard error.
+    Person,
+    /// A program that wants one JSON value on standard output.
+    Program,
+    /// A program that reads JSON lines, from this socket or from standard output.
+    Lines(Option<OwnedFd>),
 }
 
 impl From<RunError> for Failure {
@@ -42,8 +54,34 @@ impl Failure {
         }
     }
 
+    /// Tells the failure to whoever reads it.
+    pub fn tell(&self, reader: Reader) -> std::process::ExitCode {
+        let told = match reader {
+            Reader::Person => Err(()),
+            Reader::Program => print_json(&serde_json::json!({ "failure": self.for_pipe() }))
+                .map_err(|_unwritable| ()),
+            Reader::Lines(socket) => self.line(socket),
+        };
+        if told.is_err() {
+            self.report();
+        }
+        (self.code() as u8).into()
+    }
+
+    /// Writes the failure as a message about no run.
+    fn line(&self, socket: Option<OwnedFd>) -> Result<(), ()> {
+        let message = FromEngine::Failed { id: None, failure: self.for_pipe() };
+        let mut line = serde_json::to_vec(&message).map_err(|_unwritable| ())?;
+        line.push(b'\n');
+        let written = match socket {
+            Some(socket) => File::from(socket).write_all(&line),
+            None => std::io::stdout().write_all(&line),
+        };
+        written.map_err(|_unwritable| ())
+    }
+
     /// Prints the failure for a person.
-    pub fn report(&self) -> std::process::ExitCode {
+    fn report(&self) {
         let paint = Paint::stderr();
         let RunFailure { message, causes, hint, .. } = self.for_pipe();
         let mut text = format!("{} {message}\n", paint.red("error:"));
@@ -55,7 +93,6 @@ impl Failure {
         }
         // If nobody reads our errors, the exit code still says it.
         std::io::stderr().write_all(text.as_bytes()).ok();
-        (self.code() as u8).into()
     }
 
     /// The failure for a program.
@@ -69,12 +106,6 @@ impl Failure {
             },
             Failure::Run(error) => error.failure(),
         }
-    }
-
-    /// Prints the failure for a program.
-    pub fn report_json(&self) -> Result<std::process::ExitCode, Failure> {
-        print_json(&serde_json::json!({ "failure": self.for_pipe() }))?;
-        Ok((self.code() as u8).into())
     }
 }
 

@@ -23,18 +23,25 @@ use std::process::ExitCode;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
-use failure::Failure;
+use failure::{Failure, Reader};
 
 fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|word| word == "helper") {
         return carboy_jail::helper();
     }
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return mistyped(&error),
+    };
+    let mut reader = arguments.command.reader();
     let done = harden().and_then(|()| {
         let socket = match &arguments.command {
             Command::Pipe(pipe) => command_pipe::inherited(pipe)?,
             _ => None,
         };
+        if let (Reader::Lines(lines), Some(socket)) = (&mut reader, &socket) {
+            *lines = Some(socket.try_clone().map_err(Failure::os("watch the caller's socket"))?);
+        }
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -53,8 +60,26 @@ fn main() -> ExitCode {
     });
     match done {
         Ok(code) => code,
-        Err(failure) => failure.report(),
+        Err(failure) => failure.tell(reader),
     }
+}
+
+/// Tells of arguments that are none, in the form that whoever typed them asked for.
+fn mistyped(error: &clap::Error) -> ExitCode {
+    let words: Vec<_> = std::env::args_os().skip(1).take_while(|word| word != "--").collect();
+    let reader = match words.first() {
+        Some(command) if command == "pipe" => Reader::Lines(None),
+        _ if words.iter().any(|word| word == "--json") => Reader::Program,
+        _ => Reader::Person,
+    };
+    // Help and version are no mistakes, and a person reads clap's own page.
+    if !error.use_stderr() || matches!(reader, Reader::Person) {
+        error.exit();
+    }
+    let page = error.to_string();
+    let (first, _usage) = page.split_once("\n\n").unwrap_or((&page, ""));
+    let message = first.strip_prefix("error: ").unwrap_or(first).trim_end();
+    Failure::usage(message, "`carboy help` shows every command and its options").tell(reader)
 }
 
 /// The engine touches guest bytes and may hold secrets: no other process of this user can read

@@ -101,6 +101,7 @@ def test_a_limit_is_named() -> None:
         ("raise SystemExit(3)", 3),
         ("import sys\nsys.exit(-1)", 255),
         ("import sys\nsys.exit('bad')", 1),
+        ("import sys\nsys.exit('3')", 1),
         ("import sys\nsys.exit([1])", 1),
         ("raise SystemExit('9' * 3000)", 1),
     ],

@@ -62,7 +62,7 @@ def test_what_is_no_such_socket_is_refused() -> None:
     for number in ("0", "1", "99"):
         done = subprocess.run([*COMMAND, "--descriptor", number], capture_output=True, text=True)
         assert done.returncode == 2, done
-        assert "descriptor" in done.stderr
+        assert "descriptor" in json.loads(done.stdout)["failed"]["failure"]["message"]
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     with ours, theirs:
         number = str(theirs.fileno())
@@ -72,4 +72,4 @@ def test_what_is_no_such_socket_is_refused() -> None:
             capture_output=True,
             text=True,
         )
-        assert done.returncode == 2 and "no Unix stream socket" in done.stderr, done
+        assert done.returncode == 2 and "no Unix stream socket" in done.stdout, done

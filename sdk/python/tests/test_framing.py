@@ -132,17 +132,27 @@ for line in sys.stdin:
     asyncio.run(run())
 
 
-def test_an_engine_that_ends_before_it_is_ready_says_why(pretend: Pretend) -> None:
+def test_an_engine_that_cannot_start_says_why(pretend: Pretend) -> None:
     pretend("""
-sys.stderr.write("error: no walls here\\n  cause: EPERM\\nhint: ask somebody\\n")
+say(json.dumps({"failed": {"failure": {
+    "kind": "engine", "message": "no walls here", "causes": ["EPERM"], "hint": "ask somebody",
+}}}) + chr(10))
 sys.exit(10)
 """)
     with pytest.raises(carboy.EngineError) as raised:
         carboy.Sandbox().start()
-    assert str(raised.value) == (
-        "the engine exited with code 10 before it was ready\n"
-        "  cause: no walls here\n  cause: EPERM\nhint: ask somebody"
-    )
+    assert str(raised.value) == "no walls here\n  cause: EPERM\nhint: ask somebody"
+
+
+def test_an_engine_that_dies_before_it_is_ready_is_quoted(pretend: Pretend) -> None:
+    pretend("""
+sys.stderr.write("thread 'main' panicked\\nhint: this is no hint of ours\\n")
+sys.exit(101)
+""")
+    with pytest.raises(carboy.EngineError) as raised:
+        carboy.Sandbox().start()
+    assert raised.value.causes == ("thread 'main' panicked", "hint: this is no hint of ours")
+    assert str(raised.value).startswith("the engine exited with code 101 before it was ready\n")
 
 
 def test_an_interpreter_that_is_not_there_is_the_callers_mistake() -> None:

@@ -33,6 +33,7 @@ WRITTEN_BY_ENGINE = {
     "output": ("output", 1),
     "call": ("call", 1),
     "outcome": ("outcome", 1),
+    "outcome_crash": ("outcome", 1),
     "failed": ("failed", 1),
     "failed_without_id": ("failed", None),
 }
@@ -76,6 +77,15 @@ def test_an_outcome_has_every_field(golden: Path) -> None:
         ("seccomp", 3, None),
         ("guard", 1, 2),
     ]
+    assert outcome.denials[1] == carboy.Denial(
+        layer="guard",
+        what="import-not-granted",
+        count=1,
+        line=2,
+        hint="the module `os` is not granted; write instead: use pathlib",
+        message="the module `os` is not granted",
+        instead="use pathlib",
+    )
     assert outcome.tool_calls[1] == carboy.ToolCall("search", "unanswered", 12.25)
     assert outcome.usage == carboy.Usage(0.5, 2000.25, 12.5, 13651968)
     assert (outcome.isolation.walls, outcome.isolation.layers["landlock_abi"]) == ("full", 7)
@@ -83,6 +93,12 @@ def test_an_outcome_has_every_field(golden: Path) -> None:
     with pytest.raises(carboy.TimeLimitError) as raised:
         outcome.raise_for_error()
     assert isinstance(raised.value, TimeoutError) and raised.value.outcome is outcome
+
+
+def test_a_crash_says_how_the_process_ended(golden: Path) -> None:
+    body = message(golden, "outcome_crash")["outcome"]["outcome"]
+    error = carboy.Outcome.from_dict(body).error
+    assert error is not None and error.exit == carboy.Exit(signal=11)
 
 
 def test_a_failure_is_raised_as_whose_it_is(golden: Path) -> None:

@@ -103,6 +103,58 @@ fn json_is_one_value_and_nothing_else() {
 }
 
 #[test]
+fn every_command_tells_a_program_of_its_failure_in_json() {
+    let nowhere = ["--python", "/no/python", "--json"];
+    for command in [
+        &["run", "-c", "1"][..],
+        &["doctor"],
+        &["explain"],
+        &["bench", "--quick", "--only", "c1"],
+        &["drill", "--quick"],
+        &["check", "/no/such/file.py"],
+        &["bench", "--no-such-option"],
+    ] {
+        let mut command = command.to_vec();
+        match command[0] {
+            "check" => command.push("--json"),
+            _ => command.extend(nowhere),
+        }
+        let output = Command::new(program()).args(&command).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{command:?}: {}", text(&output.stderr));
+        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(told["failure"]["kind"], "request", "{command:?}");
+        assert!(told["failure"]["message"].is_string() && told["failure"]["hint"].is_string());
+        assert!(output.stderr.is_empty(), "{command:?}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn a_pipe_that_cannot_start_says_so_in_a_line() {
+    for arguments in [&["--python", "/no/python"][..], &["--descriptor", "999"], &["--no-such"]] {
+        let output = Command::new(program()).arg("pipe").args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let line = output.stdout.strip_suffix(b"\n").unwrap();
+        let told: Value = serde_json::from_slice(line).unwrap();
+        assert_eq!(told["failed"]["failure"]["kind"], "request", "{arguments:?}");
+        assert!(told["failed"]["id"].is_null() && !line.contains(&b'\n'));
+        assert!(output.stderr.is_empty(), "{arguments:?}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn a_module_that_cannot_be_preloaded_is_the_callers_mistake() {
+    let output = run(&["-c", "1", "--json", "--preload", "json,no_such_module"]);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stdout));
+    let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(value["failure"]["kind"], "request");
+    let message = value["failure"]["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("cannot preload no_such_module: ModuleNotFoundError: "),
+        "{message}"
+    );
+}
+
+#[test]
 fn policies_are_read_from_three_kinds_of_file() {
     let folder = Folder::new();
     for (name, content) in [

@@ -1,6 +1,6 @@
 //! A jar that lies, stammers or falls silent.
 
-use carboy_protocol::{Kind, LimitName};
+use carboy_protocol::{Kind, LimitName, ProcessExit};
 
 use crate::support::*;
 
@@ -95,7 +95,7 @@ async fn lies_about_how_it_ended_are_seen_through() {
         let outcome = bench.ask(&format!("import os\nos._exit({code})")).await;
         let error = error(&outcome);
         assert_eq!((error.kind, error.type_name.as_str()), (Kind::Crash, "Exit"));
-        assert!(error.message.contains(&format!("code {code}")));
+        assert_eq!(error.exit, Some(ProcessExit::Code(code)));
     }
     for name in ["MemoryError", "TimeoutError"] {
         let outcome = bench.ask(&format!("raise {name}()")).await;
@@ -112,6 +112,7 @@ async fn a_crash_is_contained_and_named() {
     let outcome = bench.ask("import ctypes\nctypes.string_at(0)").await;
     let error = error(&outcome);
     assert_eq!((error.kind, error.type_name.as_str()), (Kind::Crash, "SIGSEGV"));
+    assert_eq!(error.exit, Some(ProcessExit::Signal(11)));
     bench.close().await;
 }
 

@@ -68,6 +68,9 @@ async fn refused_in_run(bench: &Bench, case: &Case) -> String {
         panic!("{}: was not refused: {said}, {:?}", case.name(), outcome.result)
     };
     assert_eq!(outcome.error.as_ref().unwrap().kind, Kind::Exception, "{}: {said}", case.name());
+    let (message, instead) = (refused.message.as_deref(), refused.instead.as_deref());
+    let (message, instead) = (message.unwrap(), instead.unwrap());
+    assert!(refused.hint.starts_with(message) && refused.hint.ends_with(instead), "{refused:?}");
     format!("{}: {said}\n", refused.line.unwrap())
 }
 
@@ -165,6 +168,9 @@ fn check_and_run_answer_the_same() {
     assert_eq!(outcome.error.unwrap().kind, Kind::Rejected);
     let rules: Vec<_> = outcome.denials.iter().map(|one| (one.what.as_str(), one.line)).collect();
     assert_eq!(rules, [("import-not-granted", Some(2)), ("blocked-builtin", Some(3))]);
+    let first = &outcome.denials[0];
+    assert_eq!(first.instead.as_deref(), Some("a run starts no programs; do the work in Python"));
+    assert!(first.message.as_deref().is_some_and(|message| message.contains("subprocess")));
     assert_eq!((outcome.isolation.tier.as_str(), outcome.usage.wall_ms), ("none", 0.0));
 }
 

@@ -1,6 +1,6 @@
 //! What code gets and what it answers.
 
-use carboy_protocol::{Job, Kind, Status, Walls};
+use carboy_protocol::{Job, Kind, ProcessExit, Status, Walls};
 use serde_json::value::RawValue;
 
 use crate::support::*;
@@ -98,6 +98,11 @@ async fn leaving_early_is_an_end_like_any_other() {
         (error(&outcome).type_name.as_str(), error(&outcome).kind),
         ("SystemExit", Kind::Exception)
     );
+    for (code, exit) in [("'no good'", 1), ("3", 3), ("-1", 255), ("'3'", 1), ("10 ** 400 + 5", 5)]
+    {
+        let outcome = bench.ask(&format!("import sys\nsys.exit({code})")).await;
+        assert_eq!(error(&outcome).exit, Some(ProcessExit::Code(exit)), "{code}");
+    }
     bench.close().await;
 }
 

@@ -11,34 +11,37 @@ an event loop. Every run answers with an `Outcome`. What is raised is a `CarboyE
 from ._async_sandbox import AsyncRunStream, AsyncSandbox
 from ._default import run
 from ._errors import (
-    CarboyError,
     BusyError,
-    CancelledRunError,
-    CrashError,
-    DeniedError,
+    CarboyError,
     EngineError,
     EngineGoneError,
-    GuestExceptionError,
-    LimitError,
-    RejectedError,
     RequestError,
-    RunError,
-    TimeLimitError,
     ToolError,
 )
 from ._limits import Limits
 from ._outcome import (
+    CancelledRunError,
+    CrashError,
+    DeniedError,
+    GuestExceptionError,
+    LimitError,
+    Outcome,
+    RejectedError,
+    RunError,
+    TimeLimitError,
+)
+from ._policy import Language, Policy
+from ._record import (
     Artifact,
     Chunk,
     Denial,
     Error,
+    Exit,
     Isolation,
     LimitHit,
-    Outcome,
     ToolCall,
     Usage,
 )
-from ._policy import Language, Policy
 from ._sandbox import RunStream, Sandbox
 from ._schema import schema
 from ._tools import Tool
@@ -49,9 +52,9 @@ __all__ = [
     "Artifact",
     "AsyncRunStream",
     "AsyncSandbox",
-    "CarboyError",
     "BusyError",
     "CancelledRunError",
+    "CarboyError",
     "Chunk",
     "CrashError",
     "Denial",
@@ -59,6 +62,7 @@ __all__ = [
     "EngineError",
     "EngineGoneError",
     "Error",
+    "Exit",
     "GuestExceptionError",
     "Isolation",
     "Language",

@@ -16,8 +16,9 @@ from ._async_pipe import AsyncPipe, AsyncRun
 from ._box import Box, Stream, closed_box, heard
 from ._calls import Call
 from ._errors import RequestError
-from ._outcome import Chunk, Outcome
+from ._outcome import Outcome
 from ._policy import PolicyLike
+from ._record import Chunk
 from ._request import OnError
 from ._tool_threads import function_thread
 from ._tools import ToolLike

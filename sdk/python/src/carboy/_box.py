@@ -11,10 +11,11 @@ from typing import Any, Generic, TypeVar, Union
 from ._errors import RequestError
 from ._forks import tell_of_forks
 from ._messages import decoded, failure_of
-from ._outcome import Chunk, Outcome
+from ._outcome import Outcome
 from ._pipe import Pipe
 from ._policy import PolicyLike
 from ._prompt import prompt_for
+from ._record import Chunk
 from ._request import OnError, Settings, is_raise
 from ._run import Run
 from ._tools import ToolLike

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ._outcome import Chunk, Outcome
+from ._outcome import Outcome
 from ._policy import PolicyLike
+from ._record import Chunk
 from ._request import OnError
 from ._sandbox import Sandbox
 from ._tools import ToolLike

@@ -6,12 +6,9 @@ The guest's own words stand in quotes or behind a bar, so that they cannot pass 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
+from ._record import Denial, Error, Record
 from ._visible import beginning, ending, one_line, shown, visible
-
-if TYPE_CHECKING:
-    from ._outcome import Denial, Error, Outcome
 
 _MOST_DENIALS = 20
 _MOST_OUTPUT = 4_000
@@ -54,14 +51,14 @@ def refusal(denial: Denial, said: str | None = None) -> str:
     return refused if denial.hint == said else f"{refused}: {one_line(denial.hint)}"
 
 
-def _more(outcome: Outcome) -> list[str]:
+def _more(outcome: Record) -> list[str]:
     """What to do, and what was refused."""
     hint = outcome.error.hint if outcome.error is not None else None
     lines = [f"hint: {one_line(hint)}"] if hint else []
     return lines + [f"denied: {one}" for one in refusals(outcome)]
 
 
-def refusals(outcome: Outcome) -> list[str]:
+def refusals(outcome: Record) -> list[str]:
     """What was refused, each on one line."""
     hint = outcome.error.hint if outcome.error is not None else None
     lines = [refusal(denial, hint) for denial in outcome.denials[:_MOST_DENIALS]]
@@ -70,7 +67,7 @@ def refusals(outcome: Outcome) -> list[str]:
     return lines
 
 
-def summary(outcome: Outcome) -> str:
+def summary(outcome: Record) -> str:
     """An outcome in a few lines."""
     if outcome.error is None:
         words = [f"Outcome({outcome.status}", f"result={shown(outcome.result, 500)}"]
@@ -83,7 +80,7 @@ def summary(outcome: Outcome) -> str:
     return "\n  ".join([", ".join(words), *_more(outcome)])
 
 
-def summary_of_error(outcome: Outcome) -> str:
+def summary_of_error(outcome: Record) -> str:
     """Why an outcome is not ok: what, where and what to do."""
     if outcome.error is None:
         return f"the run ended with the status {outcome.status}"
@@ -104,7 +101,7 @@ def titled(title: str, text: str, most: int, truncated: bool) -> tuple[str, str]
     return f"{title} ({note})" if note else title, kept
 
 
-def explanation(outcome: Outcome) -> str:
+def explanation(outcome: Record) -> str:
     """Everything about an outcome that somebody could act on."""
     error = outcome.error
     if error is None:

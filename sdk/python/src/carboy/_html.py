@@ -6,18 +6,15 @@ All that the guest wrote is escaped and bounded, and nothing in it is loaded or 
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
 
 from . import _explain
+from ._record import Record
 from ._visible import shown
-
-if TYPE_CHECKING:
-    from ._outcome import Outcome
 
 _MOST = 4_000
 
 
-def table(outcome: Outcome) -> str:
+def table(outcome: Record) -> str:
     """The outcome as a table without style, script or link."""
     usage = outcome.usage
     rows: list[tuple[str, str]] = [("status", outcome.status)]

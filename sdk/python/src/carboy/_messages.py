@@ -10,7 +10,7 @@ import json
 import re
 from typing import Any
 
-from ._errors import CarboyError, BusyError, EngineError, RequestError
+from ._errors import BusyError, CarboyError, EngineError, RequestError
 
 # The version of the messages that this package speaks.
 PIPE_VERSION = 1

@@ -1,116 +1,21 @@
-"""What came of a run, as the engine said it.
+"""What came of a run, as its caller has it, and what is raised if it did not end well.
 
-The engine's words are kept as they came. What the code wrote (`result`, the output, an error's
-message and traceback) is the guest's: show it with `explain()` or `repr()`, which make it harmless.
+What the code wrote is the guest's: show it with `explain()` or `repr()`, which make it harmless.
 """
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 from . import _explain, _html
-from ._errors import error_of
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class LimitHit:
-    """The limit that was crossed."""
-
-    name: str
-    allowed: int
+from ._errors import CarboyError
+from ._limits import UNITS
+from ._record import Record
 
 
-@dataclass(frozen=True)
-class Error:
-    """Why a run did not end well. `message` and `traceback` are the guest's own words."""
-
-    kind: Literal["exception", "limit", "denied", "rejected", "crash", "cancelled"]
-    type: str
-    message: str
-    traceback: str | None = None
-    line: int | None = None
-    limit: LimitHit | None = None
-    hint: str | None = None
-
-
-@dataclass(frozen=True)
-class Denial:
-    """One thing that a layer refused, and what to write instead."""
-
-    layer: Literal["guard", "seccomp", "landlock", "egress"]
-    what: str
-    count: int
-    hint: str
-    line: int | None = None
-
-
-@dataclass(frozen=True)
-class ToolCall:
-    """One call of a tool, as the engine saw it."""
-
-    tool: str
-    status: Literal["ok", "error", "unanswered"]
-    wall_ms: float
-
-
-@dataclass(frozen=True)
-class Usage:
-    """What the run used, as the kernel and the engine's clock counted it."""
-
-    queue_ms: float
-    wall_ms: float
-    cpu_ms: float
-    peak_memory_bytes: int
-
-
-@dataclass(frozen=True)
-class Isolation:
-    """How the jar was isolated; `layers` was read back from the kernel."""
-
-    tier: str
-    walls: str
-    layers: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Artifact:
-    """One file that the code left in its directory."""
-
-    path: str
-    bytes: int
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """Output as it came."""
-
-    stream: Literal["stdout", "stderr"]
-    text: str
-
-
-@dataclass(frozen=True, repr=False)
-class Outcome:
+class Outcome(Record):
     """What came of a run."""
-
-    id: str
-    status: Literal["ok", "error"]
-    result: Any
-    error: Error | None
-    stdout: str
-    stderr: str
-    stdout_truncated: bool
-    stderr_truncated: bool
-    denials: list[Denial]
-    tool_calls: list[ToolCall]
-    usage: Usage
-    isolation: Isolation
-    artifacts: list[Artifact]
-    _body: Mapping[str, Any] = field(compare=False)
 
     @classmethod
     def from_dict(cls, body: Mapping[str, Any]) -> Outcome:
@@ -119,27 +24,11 @@ class Outcome:
         made.__dict__["_body"] = body
         return made
 
-    def __getattr__(self, name: str) -> Any:
-        # Most callers look at one field or two, so each is made when it is asked for.
-        if name not in _MAKERS:
-            raise AttributeError(f"an outcome has no {name!r}")
-        value = self.__dict__[name] = _MAKERS[name](self._body)
-        return value
-
-    def to_dict(self) -> dict[str, Any]:
-        """The outcome in the engine's own form, as JSON."""
-        return copy.deepcopy(dict(self._body))
-
-    @property
-    def ok(self) -> bool:
-        """Whether the code ran to its end."""
-        return self.status == "ok"
-
     def raise_for_error(self) -> Outcome:
         """This outcome, if it is ok. Otherwise raises the `RunError` of its kind."""
         if self.status == "ok":
             return self
-        raise error_of(self)
+        raise _error_of(self)
 
     def explain(self) -> str:
         """All that matters of it as text, for a language model or a person to act on."""
@@ -154,34 +43,62 @@ class Outcome:
         return _html.table(self)
 
 
-def _made(cls: type[T], body: Mapping[str, Any]) -> T:
-    """What the constructor would make, in a tenth of the time."""
-    made = object.__new__(cls)
-    made.__dict__.update(body)
-    return made
+class RunError(CarboyError):
+    """The code did not run to its end, and the caller asked for that to be raised."""
+
+    outcome: Outcome
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(outcome)
+        self.outcome = outcome
+
+    def __str__(self) -> str:
+        return _explain.summary_of_error(self.outcome)
 
 
-def _error(body: Mapping[str, Any] | None) -> Error | None:
-    if body is None:
-        return None
-    limit = body.get("limit")
-    if limit is not None:
-        body = {**body, "limit": _made(LimitHit, limit)}
-    return _made(Error, body)
+class GuestExceptionError(RunError):
+    """The code raised an exception, or answered with something that is not JSON."""
 
 
-_MAKERS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
-    "id": lambda body: body["id"],
-    "status": lambda body: body["status"],
-    "result": lambda body: body.get("result"),
-    "error": lambda body: _error(body.get("error")),
-    "stdout": lambda body: body["stdout"]["text"],
-    "stderr": lambda body: body["stderr"]["text"],
-    "stdout_truncated": lambda body: body["stdout"]["truncated"],
-    "stderr_truncated": lambda body: body["stderr"]["truncated"],
-    "denials": lambda body: [_made(Denial, each) for each in body["denials"]],
-    "tool_calls": lambda body: [_made(ToolCall, each) for each in body.get("tool_calls", ())],
-    "usage": lambda body: _made(Usage, body["usage"]),
-    "isolation": lambda body: _made(Isolation, body["isolation"]),
-    "artifacts": lambda body: [_made(Artifact, each) for each in body["artifacts"]],
+class LimitError(RunError):
+    """A limit was crossed; `outcome.error.limit` names it."""
+
+
+class TimeLimitError(LimitError, TimeoutError):
+    """The run took too long, on the clock or on the processor."""
+
+
+class DeniedError(RunError):
+    """A layer refused something and the code ended on it."""
+
+
+class RejectedError(RunError):
+    """The language guard refused the code before anything started."""
+
+
+class CrashError(RunError):
+    """The process died, or left without an answer."""
+
+
+class CancelledRunError(RunError):
+    """The run was cancelled."""
+
+
+_BY_KIND: dict[str, type[RunError]] = {
+    "exception": GuestExceptionError,
+    "limit": LimitError,
+    "denied": DeniedError,
+    "rejected": RejectedError,
+    "crash": CrashError,
+    "cancelled": CancelledRunError,
 }
+
+
+def _error_of(outcome: Outcome) -> RunError:
+    """The exception for an outcome that is not ok."""
+    error = outcome.error
+    if error is None:
+        return RunError(outcome)
+    if error.limit is not None and UNITS.get(error.limit.name) == "ms":
+        return TimeLimitError(outcome)
+    return _BY_KIND.get(error.kind, RunError)(outcome)

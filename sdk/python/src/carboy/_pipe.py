@@ -1,7 +1,7 @@
 """The runs of one engine: who waits for what, and what goes in and out.
 
-This part neither waits nor starts threads. It takes bytes that were read, hands each message to its
-run, and writes as much as the engine takes. A thread or an event loop drives it.
+This part neither waits nor starts threads. It hands each message that came to its run, and sends
+the runs whose turn it is. A thread or an event loop drives it.
 """
 
 from __future__ import annotations
@@ -13,38 +13,27 @@ from collections.abc import Callable
 from typing import Any
 
 from ._answers import LOG
+from ._channel import Channel
 from ._errors import CarboyError, EngineError, EngineGoneError
-from ._messages import PIPE_VERSION, Garbage, address, decoded, failure_of, parsed
-from ._process import EngineProcess
+from ._messages import PIPE_VERSION, address, decoded, failure_of, parsed
 from ._progress import Progress
 from ._request import Settings
 from ._run import Run
-
-READ_SIZE = 1 << 16
 
 # The engine lets 8 runs to a processor go on at once, and one caller's next 128 wait. More than
 # that wait here, in the order in which they came.
 _WAITING_THERE = 64
 
 
-class Pipe:
+class Pipe(Channel):
     """An engine and its runs."""
 
     def __init__(self, settings: Settings) -> None:
-        self.lock = threading.Lock()
-        self.process = EngineProcess(settings.options())
+        super().__init__(settings.options())
         self.progress = Progress(settings.starting())
         # The version of the interpreter, once the engine is ready.
         self.python: str | None = None
-        # Nothing can be sent any more.
-        self.cut = False
-        # And nothing will come.
-        self.over = False
         self._has_answered = False
-        # What cannot be left half done is under way.
-        self._writing = self._reading = False
-        self._torn = False
-        self._why: Callable[[], CarboyError] | None = None
         self._runs: dict[int, Run] = {}
         self._greeted: list[Run] = []
         self._next = 1
@@ -54,14 +43,8 @@ class Pipe:
         processors = len(os.sched_getaffinity(0))
         self._most = max(16, 8 * processors) + _WAITING_THERE
         self._window = self._most
-        self._outgoing: deque[memoryview] = deque()
-        self._partial: list[bytes] = []
 
     # What the drivers add.
-
-    def _unsent(self) -> None:
-        """The engine does not take more now. Somebody must call `flush` when it does."""
-        raise NotImplementedError
 
     def _let_go(self) -> None:
         """The descriptors are about to be closed."""
@@ -134,8 +117,6 @@ class Pipe:
         else:
             self._runs.pop(run.id, None)
 
-    # Bytes out.
-
     def _pump(self) -> None:
         """Sends the runs whose turn it is."""
         if self.python is None or not self._begin_writing():
@@ -150,103 +131,13 @@ class Pipe:
             self._put(b'{"run":{"id":%d,%b' % (run.id, run.request.body))
         self._writing = False
 
-    def _send(self, line: bytes) -> None:
-        if self._begin_writing():
-            self._put(line)
-            self._writing = False
+    # Messages.
 
-    def _begin_writing(self) -> bool:
-        """Whether something can be sent. Who begins has the lock, and says when it is done."""
-        if self._writing:
-            # Somebody began and was interrupted.
-            self._tear()
-        if self.cut or self.over:
-            return False
-        self._writing = True
-        return True
-
-    def _put(self, line: bytes) -> None:
-        if self._outgoing:
-            self._outgoing.append(memoryview(line))
-            return
-        written = self._write(line)
-        if written < len(line) and not self.cut:
-            self._outgoing.append(memoryview(line)[written:])
-            self._unsent()
-
-    def _write(self, line: bytes | memoryview) -> int:
-        try:
-            return os.write(self.process.requests, line)
-        except BlockingIOError:
-            return 0
-        except OSError:
-            # It died. What it has answered before is still to be read.
-            self.cut = True
-            self._outgoing.clear()
-            return 0
-
-    def flush(self) -> bool:
-        """Writes what waits. Whether some of it is left."""
-        with self.lock:
-            if not self._begin_writing():
-                return False
-            while self._outgoing:
-                first = self._outgoing[0]
-                written = self._write(first)
-                if written < len(first):
-                    if not self.cut:
-                        self._outgoing[0] = first[written:]
-                    break
-                self._outgoing.popleft()
-            self._writing = False
-            return bool(self._outgoing)
-
-    # Bytes in.
-
-    def receive(self) -> bool:
-        """Reads once what the engine wrote. Whether there was something."""
-        if self._reading:
-            # Somebody began and was interrupted.
-            self._tear()
-        self._reading = True
-        data = b""
-        try:
-            data = os.read(self.process.answers, READ_SIZE)
-            if not data:
-                self.gone()
-            elif not self._torn:
-                self.feed(data)
-        except BlockingIOError:
-            pass
-        except Garbage:
-            self.end_with(lambda: EngineError("the engine wrote something that is no message"))
-        self._reading = False
-        return bool(data)
-
-    def _tear(self) -> None:
-        """An interrupt tore a message apart: nobody can tell any more where the next begins."""
-        self._torn = self.cut = True
-        self._why = lambda: EngineGoneError("an interrupt came between two halves of a message")
-        self.process.kill()
-
-    def feed(self, data: bytes) -> None:
-        """Hands the messages in some bytes to their runs, and keeps what is not whole."""
-        if not self._partial and data.find(b"\n") == len(data) - 1:
-            lines = [data]  # Nearly always there is one, and all of it.
-        else:
-            lines = data.split(b"\n")
-            if self._partial:
-                self._partial.append(lines[0])
-                if len(lines) == 1:
-                    return
-                lines[0] = b"".join(self._partial)
-            last = lines.pop()
-            self._partial = [last] if last else []
-        with self.lock:
-            for line in lines:
-                self._take(line)
-            if self._line:
-                self._pump()
+    def _take_all(self, lines: list[bytes]) -> None:
+        for line in lines:
+            self._take(line)
+        if self._line:
+            self._pump()
 
     def _take(self, line: bytes) -> None:
         kind, number = address(line)
@@ -318,12 +209,6 @@ class Pipe:
         self.process.kill()
 
     # The end.
-
-    def end_with(self, why: Callable[[], CarboyError]) -> None:
-        """Ends the engine now; every run under way gets this error."""
-        self._why = self._why or why
-        self.process.kill()
-        self.gone()
 
     def gone(self) -> None:
         """The engine has ended, or is to end: nothing will come any more."""

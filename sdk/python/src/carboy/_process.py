@@ -13,13 +13,12 @@ import tempfile
 from typing import IO
 
 from ._binary import find_binary
-from ._errors import CarboyError, EngineError, EngineGoneError, RequestError
+from ._errors import CarboyError, EngineError, EngineGoneError
 
 # How long an engine may take to end by itself.
 _GRACE = 1.0
 _TAIL = 4_000
-# What the program exits with if it was asked for something impossible.
-_BAD_REQUEST = 2
+_LINES = 20
 
 
 class EngineProcess:
@@ -92,44 +91,28 @@ class EngineProcess:
         self._process.returncode = 0
 
     def why_gone(self, was_ready: bool) -> CarboyError:
-        """Why it ended, for one run."""
-        message, causes, hint = self._last_words()
+        """Why it ended without a message about that, for one run."""
         how = _how(self._process.returncode)
         if was_ready:
-            causes = [message, *causes] if message else causes
             return EngineGoneError(
                 f"the engine {how} while the run was under way",
-                causes,
-                hint or "the next run starts another",
+                self._last_lines(),
+                "the next run starts another",
             )
-        if message and self._process.returncode == _BAD_REQUEST:
-            return RequestError(message, causes, hint)
-        causes = [message, *causes] if message else causes
         return EngineError(
             f"the engine {how} before it was ready",
-            causes,
-            hint or "`carboy doctor` shows whether this host can run it",
+            self._last_lines(),
+            "`carboy doctor` shows whether this host can run it",
         )
 
-    def _last_words(self) -> tuple[str, list[str], str | None]:
-        """What it wrote to standard error at last: message, causes and hint."""
+    def _last_lines(self) -> list[str]:
+        """The end of what it wrote to standard error, for a person to read."""
         if self._errors is None or self._errors.closed:
-            return "", [], None
+            return []
         end = self._errors.seek(0, os.SEEK_END)
         self._errors.seek(max(0, end - _TAIL))
-        lines = self._errors.read().decode(errors="replace").strip().splitlines()
-        message, causes, hint = "", [], None
-        for line in lines:
-            word, _, rest = line.strip().partition(": ")
-            if word == "hint":
-                hint = rest
-            elif word == "error" and not message:
-                message = rest
-            else:
-                causes.append(rest if word == "cause" else line.strip())
-        if not message and causes:
-            message, causes = causes[0], causes[1:]
-        return message, causes, hint
+        lines = self._errors.read().decode(errors="replace").splitlines()
+        return [line.strip() for line in lines if line.strip()][-_LINES:]
 
 
 def _errors_file() -> IO[bytes] | None:

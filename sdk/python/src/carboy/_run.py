@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any, Union
+from typing import Any, Protocol, Union
 
 from ._request import Request
 
-if TYPE_CHECKING:
-    from ._pipe import Pipe
+
+class Owner(Protocol):
+    """Where a run was submitted."""
+
+    def finish(self, run: Run) -> None:
+        """Nobody waits for a run any more. If it is under way, it is cancelled."""
 
 
 class Run:
@@ -17,7 +21,7 @@ class Run:
     # These stand here and not in `__init__` because that is on the path of every run.
     id = 0
     # Where it was submitted.
-    pipe: Pipe | None = None
+    pipe: Owner | None = None
     sent = False
     # The engine has said its last word on it.
     over = False

@@ -10,8 +10,9 @@ from typing import Any, Union
 
 from ._box import Box, Stream, closed_box, heard
 from ._calls import Call
-from ._outcome import Chunk, Outcome
+from ._outcome import Outcome
 from ._policy import PolicyLike
+from ._record import Chunk
 from ._request import OnError
 from ._sync_pipe import SyncPipe, SyncRun
 from ._tool_threads import loop_thread

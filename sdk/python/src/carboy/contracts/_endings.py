@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from .._limits import UNITS
-from .._outcome import Denial, Error, Outcome
+from .._record import Denial, Error, Record
 from .._visible import one_line
 
 
@@ -43,7 +43,7 @@ _SYNTAX = ("SyntaxError", "IndentationError", "TabError")
 _BY_KIND = {"denied": Ending.DENIED, "crash": Ending.CRASH, "cancelled": Ending.CANCELLED}
 
 
-def ending_of(outcome: Outcome) -> Ending:
+def ending_of(outcome: Record) -> Ending:
     """How this run ended."""
     error = outcome.error
     if error is None:
@@ -76,7 +76,7 @@ def _was_not_compiled(error: Error) -> bool:
     return error.type in _SYNTAX or has_null
 
 
-def words_of(outcome: Outcome) -> str:
+def words_of(outcome: Record) -> str:
     """What went wrong and where, on one bounded line without anything that hides."""
     error = outcome.error
     if error is None:
@@ -104,7 +104,7 @@ class Violation:
         return f"{where}: {self.message}{instead}"
 
 
-def violations_of(outcome: Outcome) -> tuple[Violation, ...]:
+def violations_of(outcome: Record) -> tuple[Violation, ...]:
     """Everything that the guard or the compiler refused, in the order of the text.
 
     The guard lists a hundred.
@@ -117,7 +117,5 @@ def violations_of(outcome: Outcome) -> tuple[Violation, ...]:
 
 
 def _violation(denial: Denial) -> Violation:
-    message, _, instead = denial.hint.partition("; write instead: ")
-    rule = one_line(denial.what, 100)
-    message = message.removesuffix(f" [{rule}]")
-    return Violation(denial.line, rule, one_line(message), one_line(instead))
+    message, instead = denial.message or denial.hint, denial.instead or ""
+    return Violation(denial.line, one_line(denial.what, 100), one_line(message), one_line(instead))

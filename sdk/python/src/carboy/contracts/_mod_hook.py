@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._default import run
-from .._errors import RunError
-from .._outcome import Outcome
+from .._outcome import Outcome, RunError
 from ._checks import milliseconds
 from ._endings import Ending, Violation, ending_of, violations_of, words_of
 

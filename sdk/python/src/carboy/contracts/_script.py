@@ -5,20 +5,14 @@ For hosts that store the answer or hand it on as JSON, and want neither exceptio
 
 from __future__ import annotations
 
-import re
-import signal
 from typing import Any
 
 from .._default import run
-from .._outcome import Error, Outcome
+from .._outcome import Outcome
+from .._record import Error
 from .._visible import one_line
 from ._checks import milliseconds, script_fault, whole_bytes
 from ._endings import Ending, ending_of, words_of
-
-_EXITED = re.compile(r"the interpreter exited with code ([0-9]{1,3}) ")
-_NUMBER = re.compile(r"-?[0-9]{1,9}")
-# What the engine calls a signal that it has no name for.
-_NUMBERED = re.compile(r"SIG([0-9]{1,3})")
 
 
 class ScriptSandbox:
@@ -77,27 +71,8 @@ def _failure(outcome: Outcome, error: Error) -> dict[str, Any]:
         "error": _TEXTS.get(ending_of(outcome)) or words_of(outcome),
         "error_type": one_line(error.type, 200),
     }
-    code = _exit_code(error)
-    if code is not None:
-        failure["exit_code"] = code
+    if error.exit is not None:
+        # As `subprocess` says it: a signal is negative.
+        killed = error.exit.signal
+        failure["exit_code"] = error.exit.code if killed is None else -killed
     return failure
-
-
-def _exit_code(error: Error) -> int | None:
-    """How the process ended, as far as it did by itself."""
-    if error.kind == "exception" and error.type == "SystemExit":
-        # A system keeps eight bits. What is no number is printed, and the code is 1.
-        return int(error.message) & 0xFF if _NUMBER.fullmatch(error.message) else 1
-    if error.kind == "crash" or (error.kind == "denied" and error.traceback is None):
-        exited = _EXITED.match(error.message)
-        return int(exited[1]) if exited else _signal(error.type)
-    return None
-
-
-def _signal(name: str) -> int | None:
-    """A signal as `subprocess` says it: `SIGSEGV` is -11."""
-    numbered = _NUMBERED.fullmatch(name)
-    if numbered:
-        return -int(numbered[1])
-    known = signal.Signals.__members__.get(name)
-    return -known.value if known is not None else None

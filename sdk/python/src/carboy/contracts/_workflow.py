@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._default import run
-from .._errors import RequestError, RunError
+from .._errors import RequestError
+from .._outcome import RunError
 from ._checks import script_fault
 from ._endings import Ending, ending_of, violations_of, words_of
 from ._workflow_config import GlobalConfig, GlobalLike, NodeConfig, NodeLike

@@ -1,0 +1,175 @@
+"""What the engine says of a run, as data.
+
+The engine's words are kept as they came. What the code wrote (`result`, the output, an error's
+message and traceback) is the guest's.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class LimitHit:
+    """The limit that was crossed."""
+
+    name: str
+    allowed: int
+
+
+@dataclass(frozen=True)
+class Exit:
+    """How a process ended: with a code, or by a signal."""
+
+    code: int | None = None
+    signal: int | None = None
+
+
+@dataclass(frozen=True)
+class Error:
+    """Why a run did not end well. `message` and `traceback` are the guest's own words."""
+
+    kind: Literal["exception", "limit", "denied", "rejected", "crash", "cancelled"]
+    type: str
+    message: str
+    traceback: str | None = None
+    line: int | None = None
+    limit: LimitHit | None = None
+    hint: str | None = None
+    exit: Exit | None = None
+    """How the process ended without an answer, or the code that a `SystemExit` asked for."""
+
+
+@dataclass(frozen=True)
+class Denial:
+    """One thing that a layer refused. `hint` says why and what to write instead, in one sentence.
+
+    The guard also says both apart, as `message` and `instead`.
+    """
+
+    layer: Literal["guard", "seccomp", "landlock", "egress"]
+    what: str
+    count: int
+    hint: str
+    line: int | None = None
+    message: str | None = None
+    instead: str | None = None
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """One call of a tool, as the engine saw it."""
+
+    tool: str
+    status: Literal["ok", "error", "unanswered"]
+    wall_ms: float
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What the run used, as the kernel and the engine's clock counted it."""
+
+    queue_ms: float
+    wall_ms: float
+    cpu_ms: float
+    peak_memory_bytes: int
+
+
+@dataclass(frozen=True)
+class Isolation:
+    """How the jar was isolated; `layers` was read back from the kernel."""
+
+    tier: str
+    walls: str
+    layers: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """One file that the code left in its directory."""
+
+    path: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Output as it came."""
+
+    stream: Literal["stdout", "stderr"]
+    text: str
+
+
+@dataclass(frozen=True, repr=False)
+class Record:
+    """What came of a run, field by field."""
+
+    id: str
+    status: Literal["ok", "error"]
+    result: Any
+    error: Error | None
+    stdout: str
+    stderr: str
+    stdout_truncated: bool
+    stderr_truncated: bool
+    denials: list[Denial]
+    tool_calls: list[ToolCall]
+    usage: Usage
+    isolation: Isolation
+    artifacts: list[Artifact]
+    _body: Mapping[str, Any] = field(compare=False)
+
+    def __getattr__(self, name: str) -> Any:
+        # Most callers look at one field or two, so each is made when it is asked for.
+        if name not in _MAKERS:
+            raise AttributeError(f"an outcome has no {name!r}")
+        value = self.__dict__[name] = _MAKERS[name](self._body)
+        return value
+
+    def to_dict(self) -> dict[str, Any]:
+        """The outcome in the engine's own form, as JSON."""
+        return copy.deepcopy(dict(self._body))
+
+    @property
+    def ok(self) -> bool:
+        """Whether the code ran to its end."""
+        return self.status == "ok"
+
+
+def _made(cls: type[T], body: Mapping[str, Any]) -> T:
+    """What the constructor would make, in a tenth of the time."""
+    made = object.__new__(cls)
+    made.__dict__.update(body)
+    return made
+
+
+def _error(body: Mapping[str, Any] | None) -> Error | None:
+    if body is None:
+        return None
+    parts: dict[str, Any] = {**body}
+    for name, cls in (("limit", LimitHit), ("exit", Exit)):
+        if parts.get(name) is not None:
+            parts[name] = _made(cls, parts[name])
+    return _made(Error, parts)
+
+
+_MAKERS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
+    "id": lambda body: body["id"],
+    "status": lambda body: body["status"],
+    "result": lambda body: body.get("result"),
+    "error": lambda body: _error(body.get("error")),
+    "stdout": lambda body: body["stdout"]["text"],
+    "stderr": lambda body: body["stderr"]["text"],
+    "stdout_truncated": lambda body: body["stdout"]["truncated"],
+    "stderr_truncated": lambda body: body["stderr"]["truncated"],
+    "denials": lambda body: [_made(Denial, each) for each in body["denials"]],
+    "tool_calls": lambda body: [_made(ToolCall, each) for each in body.get("tool_calls", ())],
+    "usage": lambda body: _made(Usage, body["usage"]),
+    "isolation": lambda body: _made(Isolation, body["isolation"]),
+    "artifacts": lambda body: [_made(Artifact, each) for each in body["artifacts"]],
+}
