@@ -83,6 +83,8 @@ struct Waiting {
 pub(crate) struct Tools<'a> {
     offered: &'a [Tool],
     most: u64,
+    /// How much more JSON calls may bring as arguments.
+    bytes_left: u64,
     host: Option<ToolHost>,
     waiting: HashMap<u64, Waiting>,
     /// Calls that the caller had no room for yet.
@@ -101,6 +103,7 @@ impl<'a> Tools<'a> {
         Tools {
             offered,
             most: limits.tool_calls,
+            bytes_left: limits.tool_bytes,
             host,
             waiting: HashMap::new(),
             unsent: VecDeque::new(),
@@ -132,9 +135,13 @@ impl<'a> Tools<'a> {
         if self.made.len() as u64 >= self.most {
             return Some(End::Limit(LimitName::ToolCalls));
         }
+        let bytes = call.args.get().len() + call.kwargs.get().len();
+        let Some(left) = self.bytes_left.checked_sub(bytes as u64) else {
+            return Some(End::Limit(LimitName::ToolBytes));
+        };
+        self.bytes_left = left;
         let now = Moment::now();
         self.deadline.call(call.call, Duration::from_millis(tool.budget_ms), now);
-        let bytes = call.args.get().len() + call.kwargs.get().len();
         self.waiting.insert(call.call, Waiting { since: now, bytes, place: self.made.len() });
         let tool = tool.name.clone();
         self.made.push(ToolCall { tool, status: CallStatus::Unanswered, wall_ms: 0.0 });

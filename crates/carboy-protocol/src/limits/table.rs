@@ -230,4 +230,14 @@ limits! {
         crossed: "the run called tools more than {} times",
         hint: "ask for more in one call, or raise limits.tool_calls",
     }
+    /// The JSON text of the arguments of all tool calls together.
+    ToolBytes tool_bytes {
+        unit: Bytes,
+        default: 16 * MIB,
+        least: 16,
+        most: TIB,
+        words: "{} of JSON in the arguments of tool calls",
+        crossed: "the run called tools with more than {} of JSON",
+        hint: "pass less to tools, such as a summary, or raise limits.tool_bytes",
+    }
 }

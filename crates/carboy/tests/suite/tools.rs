@@ -207,6 +207,20 @@ async fn calls_are_counted_and_capped() {
 }
 
 #[tokio::test]
+async fn arguments_are_counted_together_and_capped() {
+    let bench = Bench::new();
+    // With its brackets, `["xxxxxxxxxx"]` and `{}`, each call brings 16 bytes.
+    let code = |calls: u32| format!("for n in range({calls}): search('x' * 10)\nresult = n");
+    let limited = || policy(|limits| limits.tool_bytes = 160);
+    let outcome = run_job(&bench, Job::new(code(10)).with_policy(limited()), echo).await;
+    assert_eq!(result(&outcome), "9", "{:?}", outcome.error);
+    let outcome = run_job(&bench, Job::new(code(11)).with_policy(limited()), echo).await;
+    assert_limit(&outcome, LimitName::ToolBytes, 160);
+    assert_eq!(outcome.tool_calls.len(), 10);
+    bench.close().await;
+}
+
+#[tokio::test]
 async fn a_call_extends_the_deadline_by_its_own_budget_and_no_more() {
     let bench = Bench::new();
     let slow =

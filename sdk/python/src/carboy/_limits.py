@@ -19,7 +19,7 @@ class Limits:
     Defaults: 30 s on the clock, 10 s of processor time, 256 MiB of memory, 200 kB of printed
     output, 1 MiB of JSON in the result, 100 levels of nesting in the result, 10 MiB in files, 1,000
     files and directories, 64 files open at once, 8 threads beside the main one, 0 child processes,
-    1,000 refused calls, 1,000 tool calls.
+    1,000 refused calls, 1,000 tool calls, 16 MiB of JSON in the arguments of tool calls.
     """
 
     wall_ms: int | None = None
@@ -49,6 +49,8 @@ class Limits:
     """Refused calls; one more ends the run."""
     tool_calls: int | None = None
     """Calls of the caller's tools."""
+    tool_bytes: int | str | None = None
+    """The JSON text of the arguments of all tool calls together."""
 
 
 class LimitsByName(TypedDict, total=False):
@@ -67,6 +69,7 @@ class LimitsByName(TypedDict, total=False):
     processes: int
     denials: int
     tool_calls: int
+    tool_bytes: int | str
 
 
 # What the engine puts where a policy says nothing. Only said to readers, never sent.
@@ -84,6 +87,7 @@ DEFAULT_LIMITS: dict[str, int] = {
     "processes": 0,
     "denials": 1_000,
     "tool_calls": 1_000,
+    "tool_bytes": 16_777_216,
 }
 
 # What each preset sets.
@@ -125,6 +129,7 @@ UNITS: dict[str, Unit] = {
     "processes": "count",
     "denials": "count",
     "tool_calls": "count",
+    "tool_bytes": "bytes",
 }
 
 # What each allows, in a few words; `{}` stands for the value with its unit.
@@ -142,6 +147,7 @@ WORDS: dict[str, str] = {
     "processes": "{} child processes",
     "denials": "{} refused calls",
     "tool_calls": "{} tool calls",
+    "tool_bytes": "{} of JSON in the arguments of tool calls",
 }
 
 # The units of a size as text, and how many bytes one is.
