@@ -41,7 +41,7 @@ pub use rule::Rule;
 pub use walk::{Fact, Seen};
 
 use profile::Grants;
-use report::Found;
+use report::Findings;
 
 /// Reads a program and reports everything in it that the policy does not grant.
 pub fn check(source: &str, policy: &LanguagePolicy) -> Report {
@@ -52,11 +52,11 @@ fn check_given(source: &str, policy: &LanguagePolicy, given: HashSet<&str>) -> R
     let Some(grants) = Grants::of(policy) else { return Report::default() };
     let source = &*with_plain_newlines(source);
     match parsed(source, grants.profile.source_bytes) {
-        Err(found) => Report::refusing(source, found),
+        Err(found) => found.report(source),
         Ok(parsed) => {
             let walked = walk::walk(&parsed, &grants, given);
             if !walked.found.is_empty() {
-                return Report::refusing(source, walked.found);
+                return walked.found.report(source);
             }
             let edited = edit::apply(source, walked.sentries);
             Report { guarded: Guarded { edited, own: walked.own }, ..Report::default() }
@@ -100,7 +100,7 @@ pub fn with_plain_newlines(source: &str) -> Cow<'_, str> {
     }
 }
 
-fn parsed(source: &str, most: usize) -> Result<Parsed<ModModule>, Vec<Found>> {
+fn parsed(source: &str, most: usize) -> Result<Parsed<ModModule>, Findings> {
     let found = source::look(source, most);
     if !found.is_empty() {
         return Err(found);
@@ -108,29 +108,18 @@ fn parsed(source: &str, most: usize) -> Result<Parsed<ModModule>, Vec<Found>> {
     let options = ParseOptions::from(Mode::Module).with_target_version(PythonVersion::PY313);
     let parsed = parse_unchecked(source, options);
     if let Some(error) = parsed.errors().first() {
-        return Err(vec![Found {
-            rule: Rule::Syntax,
-            range: error.location,
-            message: format!("not Python: {}", error.error),
-            instead: "mend the line; nothing else was looked at".into(),
-        }]);
+        let message = format_args!("not Python: {}", error.error);
+        let instead = "mend the line; nothing else was looked at";
+        return Err(Findings::one(Rule::Syntax, error.location, message, instead));
     }
     if let Some(error) = parsed.unsupported_syntax_errors().first() {
-        return Err(vec![Found {
-            rule: Rule::UnknownSyntax,
-            range: error.range,
-            message: error.to_string(),
-            instead: "use syntax of Python 3.10 to 3.13".into(),
-        }]);
+        let instead = "use syntax of Python 3.10 to 3.13";
+        return Err(Findings::one(Rule::UnknownSyntax, error.range, error, instead));
     }
+    // A module is what was asked for.
     parsed.try_into_module().ok_or_else(|| {
-        // A module is what was asked for.
-        vec![Found {
-            rule: Rule::UnknownSyntax,
-            range: TextRange::default(),
-            message: "not a module".into(),
-            instead: "write statements".into(),
-        }]
+        let whole = TextRange::default();
+        Findings::one(Rule::UnknownSyntax, whole, "not a module", "write statements")
     })
 }
 

@@ -7,7 +7,7 @@ use ruff_python_ast::token::TokenKind;
 use ruff_python_parser::{Mode, lexer};
 use ruff_text_size::{TextRange, TextSize};
 
-use crate::report::Found;
+use crate::report::Findings;
 use crate::rule::Rule;
 
 /// How deep expressions may nest, counted from their tokens.
@@ -16,26 +16,21 @@ pub(crate) const DEPTH: usize = 1_000;
 const INDENTS: usize = 100;
 
 /// What is wrong with a text before it is parsed. Empty means that it can be.
-pub(crate) fn look(source: &str, most: usize) -> Vec<Found> {
+pub(crate) fn look(source: &str, most: usize) -> Findings {
     if source.len() > most {
-        return vec![Found {
-            rule: Rule::SourceSize,
-            range: TextRange::default(),
-            message: format!("the source has {} bytes, of at most {most}", source.len()),
-            instead: "put data into inputs and keep the code short".into(),
-        }];
+        let message = format_args!("the source has {} bytes, of at most {most}", source.len());
+        let instead = "put data into inputs and keep the code short";
+        return Findings::one(Rule::SourceSize, TextRange::default(), message, instead);
     }
-    let mut found = odd_characters(source);
-    found.extend(coding_cookie(source));
+    let mut found = Findings::default();
+    odd_characters(source, &mut found);
+    coding_cookie(source, &mut found);
     if found.is_empty() && is_too_deep(source) {
-        found.push(Found {
-            rule: Rule::NestingDepth,
-            range: deep_line(source),
-            message: format!(
-                "nests deeper than {DEPTH} operations or {INDENTS} blocks, or its brackets do not match"
-            ),
-            instead: "use names for parts of it, or a loop over a list".into(),
-        });
+        let message = format_args!(
+            "nests deeper than {DEPTH} operations or {INDENTS} blocks, or its brackets do not match"
+        );
+        let instead = "use names for parts of it, or a loop over a list";
+        found.add(Rule::NestingDepth, deep_line(source), message, instead);
     }
     found
 }
@@ -47,33 +42,29 @@ fn range(start: usize, length: usize) -> TextRange {
 }
 
 /// Characters that are not shown, or that change how the text around them is shown.
-fn odd_characters(source: &str) -> Vec<Found> {
+fn odd_characters(source: &str, found: &mut Findings) {
     if source.is_ascii() && !source.contains('\0') {
-        return vec![];
+        return;
     }
     let odd = |c: char| {
         matches!(c, '\0' | '\u{feff}' | '\u{61c}' | '\u{200e}' | '\u{200f}')
             || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
-    source
-        .char_indices()
-        .filter(|(_, c)| odd(*c))
-        .map(|(at, c)| Found {
-            rule: Rule::OddCharacter,
-            range: range(at, c.len_utf8()),
-            message: format!("the character U+{:04X} is not shown as what it is", u32::from(c)),
-            instead: format!("leave it out, or write it as \\u{:04x} in a text", u32::from(c)),
-        })
-        .collect()
+    for (at, c) in source.char_indices().filter(|(_, c)| odd(*c)) {
+        let code = u32::from(c);
+        let message = format_args!("the character U+{code:04X} is not shown as what it is");
+        let instead = format_args!("leave it out, or write it as \\u{code:04x} in a text");
+        found.add(Rule::OddCharacter, range(at, c.len_utf8()), message, instead);
+    }
 }
 
 /// A line that claims an encoding, as CPython looks for it in the first two lines.
-fn coding_cookie(source: &str) -> Option<Found> {
+fn coding_cookie(source: &str, found: &mut Findings) {
     let mut start = 0;
     for line in source.split_inclusive('\n').take(2) {
         let text = line.trim_start_matches([' ', '\t', '\x0c']);
         if !text.starts_with('#') && !text.trim_end().is_empty() {
-            return None;
+            return;
         }
         let claimed = text.match_indices("coding").find_map(|(at, word)| {
             let rest = text[at + word.len()..].strip_prefix([':', '='])?;
@@ -85,18 +76,19 @@ fn coding_cookie(source: &str) -> Option<Found> {
         if let Some(name) = claimed {
             let plain = name.to_ascii_lowercase().replace('_', "-");
             if plain != "utf-8" && plain != "utf8" {
-                return Some(Found {
-                    rule: Rule::CodingCookie,
-                    range: range(start, line.trim_end().len()),
-                    message: format!("the source claims the encoding {name}"),
-                    instead: "leave the line out: source is always UTF-8".into(),
-                });
+                let message = format_args!("the source claims the encoding {name}");
+                let instead = "leave the line out: source is always UTF-8";
+                found.add(
+                    Rule::CodingCookie,
+                    range(start, line.trim_end().len()),
+                    message,
+                    instead,
+                );
             }
-            return None;
+            return;
         }
         start += line.len();
     }
-    None
 }
 
 /// Whether the tree of this source might nest too deeply.
@@ -240,7 +232,8 @@ mod tests {
     use super::*;
 
     fn rules(source: &str) -> Vec<Rule> {
-        look(source, 1 << 20).into_iter().map(|found| found.rule).collect()
+        let report = look(source, 1 << 20).report(source);
+        report.violations.into_iter().map(|found| found.rule).collect()
     }
 
     #[test]
@@ -269,10 +262,10 @@ mod tests {
             "} [ await } ".repeat(50_000),
         ] {
             let source = format!("a = 1\nb = '''\n'''\n{deep}\nc = 2\n");
-            let found = look(&source, 1 << 20);
+            let found = look(&source, 1 << 20).report(&source).violations;
             assert_eq!(found.len(), 1, "{}", &deep[..20]);
-            assert_eq!(found[0].rule, Rule::NestingDepth);
-            assert_eq!(usize::from(found[0].range.start()), 18, "{}", &deep[..20]);
+            let place = (found[0].rule, found[0].line, found[0].column);
+            assert_eq!(place, (Rule::NestingDepth, 4, 1), "{}", &deep[..20]);
         }
         let blocks: String =
             (0..101).map(|depth| format!("{}if 1:\n", " ".repeat(depth))).collect();

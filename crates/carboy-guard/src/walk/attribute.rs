@@ -8,18 +8,18 @@ use crate::profile::TABLES;
 use crate::rule::Rule;
 use crate::walk::walker::{Seen, Walker};
 
-/// Why an attribute name is refused wherever it stands, and what to write instead.
-pub(crate) fn refused_anywhere(name: &str) -> Option<(Rule, String, &'static str)> {
+/// Why an attribute name is refused wherever it stands: the rule, words that follow the name, and what
+/// to write instead.
+pub(crate) fn refused_anywhere(name: &str) -> Option<(Rule, &'static str, &'static str)> {
     let names = &TABLES.names;
     if names.interpreter.contains(name) {
-        let message = format!("{} leads into the interpreter", shown(name));
-        return Some((Rule::InterpreterAttribute, message, interpreter_instead(name)));
+        let why = "leads into the interpreter";
+        return Some((Rule::InterpreterAttribute, why, interpreter_instead(name)));
     }
     let allowed = names.plain.contains(name)
         || (names.methods.contains(name) && !names.only_defined.contains(name));
     if is_dunder(name) && !allowed {
-        let message = format!("{} reaches past the object", shown(name));
-        return Some((Rule::DunderAttribute, message, dunder_instead(name)));
+        return Some((Rule::DunderAttribute, "reaches past the object", dunder_instead(name)));
     }
     None
 }
@@ -114,12 +114,13 @@ impl<'a> Walker<'a> {
     pub fn module_attribute(&mut self, module: &str, node: &ExprAttribute) {
         let (name, range) = (node.attr.as_str(), node.attr.range());
         let load = node.ctx == ExprContext::Load;
-        if let Some((rule, message, instead)) =
+        if let Some((rule, why, instead)) =
             refused_anywhere(name).filter(|(rule, ..)| *rule == Rule::DunderAttribute)
         {
-            self.refuse(rule, range, message, instead);
+            self.refuse(rule, range, format_args!("{} {why}", shown(name)), instead);
         } else if !load {
-            let message = format!("{} of the module {} is replaced", shown(name), shown(module));
+            let message =
+                format_args!("{} of the module {} is replaced", shown(name), shown(module));
             let instead = match (module, name) {
                 ("sys", "stdout" | "stderr") => "use contextlib.redirect_stdout",
                 _ => "keep a function or value of your own under a name of your own",
@@ -132,14 +133,14 @@ impl<'a> Walker<'a> {
 
     /// A name that a module does not hand out.
     pub fn not_handed_out(&mut self, module: &str, name: &str, range: TextRange) {
-        let message = format!("{} is not handed out of {}", shown(name), shown(module));
+        let message = format_args!("{} is not handed out of {}", shown(name), shown(module));
         let instead = self.module_instead(module, name);
         self.refuse(Rule::NameNotGranted, range, message, instead);
     }
 
     /// A method that reads a text, taken where no sentry can stand.
     pub fn text_taken(&mut self, name: &str, range: TextRange) {
-        let message = format!("{} is taken where no sentry can stand", shown(name));
+        let message = format_args!("{} is taken where no sentry can stand", shown(name));
         self.refuse(Rule::TextCode, range, message, "call the method of the object");
     }
 
@@ -156,8 +157,8 @@ impl<'a> Walker<'a> {
         {
             self.exception_object(range);
         }
-        if let Some((rule, message, instead)) = refused_anywhere(name) {
-            self.refuse(rule, range, message, instead);
+        if let Some((rule, why, instead)) = refused_anywhere(name) {
+            self.refuse(rule, range, format_args!("{} {why}", shown(name)), instead);
             return;
         }
         let private = name.starts_with('_') && !is_dunder(name);
@@ -166,7 +167,7 @@ impl<'a> Walker<'a> {
             self.gathered.own.contains(name) && !of.is_some_and(|of| self.gathered.is_imported(of));
         let known = own || TABLES.names.underscored.contains(name);
         if private && !known {
-            let message = format!("{} is private, and nothing here defines it", shown(name));
+            let message = format_args!("{} is private, and nothing here defines it", shown(name));
             let instead = "use the public attributes and methods of the object";
             self.refuse(Rule::PrivateAttribute, range, message, instead);
         }

@@ -228,7 +228,7 @@ impl<'a> Walker<'a> {
         for attribute in format_attributes(text) {
             let private = attribute.starts_with('_') && !self.gathered.own.contains(attribute);
             if refused_anywhere(attribute).is_some() || private {
-                let message = format!("the format text reaches {}", shown(attribute));
+                let message = format_args!("the format text reaches {}", shown(attribute));
                 let instead = "format the value itself: \"{}\".format(x.name)";
                 self.refuse(Rule::FormatTraversal, range, message, instead);
             }

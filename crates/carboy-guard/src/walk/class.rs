@@ -45,7 +45,7 @@ impl<'a> Walker<'a> {
         if self.reserved(name, range) || fine {
             return;
         }
-        let message = format!("a class must not set {} to this", shown(name));
+        let message = format_args!("a class must not set {} to this", shown(name));
         let instead = match name {
             "__slots__" | "__match_args__" => "write a tuple of names: (\"x\", \"y\")",
             _ => "define a method with def, or use a name without the underscores",
@@ -58,7 +58,7 @@ impl<'a> Walker<'a> {
         if self.reserved(name, name.range()) || !is_dunder(name) || self.grants.method(name) {
             return;
         }
-        let message = format!("the special method {} is not granted", shown(name));
+        let message = format_args!("the special method {} is not granted", shown(name));
         let instead = match name.as_str() {
             "__getattribute__" => "define __getattr__ or a property",
             "__reduce__" | "__reduce_ex__" | "__getstate__" | "__setstate__" => {

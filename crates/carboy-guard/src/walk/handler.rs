@@ -35,7 +35,7 @@ impl<'a> Walker<'a> {
             }
         };
         if let Some((what, range)) = broad.filter(|_| !ends_in_raise) {
-            let message = format!("{what} also catches what is meant to end the program");
+            let message = format_args!("{what} also catches what is meant to end the program");
             let instead = "write `except Exception`, or end the handler with `raise`";
             self.refuse(Rule::BroadExcept, range, message, instead);
         }

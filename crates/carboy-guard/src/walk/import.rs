@@ -36,7 +36,7 @@ impl<'a> Walker<'a> {
         for alias in &node.names {
             let name = alias.name.as_str();
             if name == "*" {
-                let message = format!("a star takes whatever {} has", shown(path));
+                let message = format_args!("a star takes whatever {} has", shown(path));
                 let instead = "name what you need";
                 self.refuse(Rule::StarImport, alias.range(), message, instead);
             } else if !self.grants.hands_out(path, name) {
@@ -47,21 +47,17 @@ impl<'a> Walker<'a> {
 
     fn not_granted(&mut self, path: &str, range: ruff_text_size::TextRange) {
         let first = path.split('.').next().unwrap_or(path);
-        let message = format!(
-            "the module {} is not granted by the profile {}",
-            shown(path),
-            self.grants.name
-        );
-        let instead = TABLES.names.instead.get(first).cloned().unwrap_or_else(|| {
-            let first_names = ["math", "json", "re", "collections", "datetime", "itertools"];
-            format!("use what is granted, such as {}", first_names.join(", "))
-        });
+        let profile = self.grants.name;
+        let message =
+            format_args!("the module {} is not granted by the profile {profile}", shown(path));
+        let usual = "use what is granted, such as math, json, re, collections, datetime, itertools";
+        let instead = TABLES.names.instead.get(first).map_or(usual, String::as_str);
         self.refuse(Rule::ImportNotGranted, range, message, instead);
     }
 
     /// What to write instead of a name that a module does not hand out.
-    pub fn module_instead(&self, module: &str, name: &str) -> String {
-        let instead = match (module, name) {
+    pub fn module_instead(&self, module: &str, name: &str) -> &'static str {
+        match (module, name) {
             ("os", "system" | "popen") => "a run starts no programs; do the work in Python",
             ("os", name) if name.starts_with("exec") || name.starts_with("spawn") => {
                 "a run starts no programs; do the work in Python"
@@ -84,7 +80,6 @@ impl<'a> Walker<'a> {
             _ if TABLES.names.stdlib.contains(name) => "import the module by its own name",
             _ if name.starts_with('_') => "use the module's public names",
             _ => "use another name of the module",
-        };
-        instead.to_owned()
+        }
     }
 }

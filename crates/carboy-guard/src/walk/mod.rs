@@ -20,13 +20,13 @@ use ruff_python_parser::Parsed;
 use crate::edit::Sentry;
 use crate::profile::Grants;
 use crate::program::{Classes, gather};
-use crate::report::Found;
+use crate::report::Findings;
 pub use walker::{Fact, Seen};
 use walker::{Place, Walker};
 
 /// What came of a walk.
 pub(crate) struct Walked {
-    pub found: Vec<Found>,
+    pub found: Findings,
     pub sentries: Vec<Sentry>,
     pub own: BTreeSet<String>,
 }
@@ -58,7 +58,7 @@ pub(crate) fn walk_noting(
         bound: HashMap::new(),
         class: None,
         errors: vec![],
-        found: vec![],
+        found: Findings::default(),
         sentries: vec![],
         facts,
     };

@@ -61,14 +61,14 @@ impl<'a> Walker<'a> {
     pub fn reserved(&mut self, name: &str, range: TextRange) -> bool {
         let reserved = name.starts_with("__carboy");
         if reserved {
-            let message = format!("{} is a name of the guard's own", shown(name));
+            let message = format_args!("{} is a name of the guard's own", shown(name));
             self.refuse(Rule::ReservedName, range, message, "choose another name");
         }
         reserved
     }
 
     fn dunder_name(&mut self, name: &str, range: TextRange) {
-        let message = format!("{} is a name of the interpreter's own", shown(name));
+        let message = format_args!("{} is a name of the interpreter's own", shown(name));
         let instead = match name {
             "__import__" | "__loader__" | "__spec__" => "use an import statement",
             "__builtins__" => "use builtins by their names",
@@ -115,7 +115,7 @@ impl<'a> Walker<'a> {
             && !self.grants.profile.builtins.contains(name)
             && !self.is_bound(name)
         {
-            let message = format!("the builtin {} is not granted", shown(name));
+            let message = format_args!("the builtin {} is not granted", shown(name));
             self.refuse(Rule::BlockedBuiltin, range, message, builtin_instead(name));
         }
     }

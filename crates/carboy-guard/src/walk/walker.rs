@@ -1,6 +1,7 @@
 //! What the walk knows at each place of the tree, and what it has found.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt::Display;
 
 use ruff_python_ast::token::Tokens;
 use ruff_text_size::{TextRange, TextSize};
@@ -8,7 +9,7 @@ use ruff_text_size::{TextRange, TextSize};
 use crate::edit::Sentry;
 use crate::profile::Grants;
 use crate::program::{Classes, Gathered};
-use crate::report::Found;
+use crate::report::Findings;
 use crate::rule::Rule;
 
 /// What kind of thing was seen.
@@ -56,7 +57,7 @@ pub(crate) struct Walker<'a> {
     pub class: Option<TextSize>,
     /// Names that hold an exception here.
     pub errors: Vec<&'a str>,
-    pub found: Vec<Found>,
+    pub found: Findings,
     pub sentries: Vec<Sentry>,
     /// What was seen, if anybody wants to know.
     pub facts: Option<Vec<Fact>>,
@@ -67,10 +68,10 @@ impl<'a> Walker<'a> {
         &mut self,
         rule: Rule,
         range: TextRange,
-        message: impl Into<String>,
-        instead: impl Into<String>,
+        message: impl Display,
+        instead: impl Display,
     ) {
-        self.found.push(Found { rule, range, message: message.into(), instead: instead.into() });
+        self.found.add(rule, range, message, instead);
     }
 
     pub fn see(&mut self, seen: Seen, text: &str) {
@@ -81,7 +82,7 @@ impl<'a> Walker<'a> {
 
     pub fn unknown(&mut self, range: TextRange, what: &str) {
         let instead = "use syntax of Python 3.10 to 3.13";
-        self.refuse(Rule::UnknownSyntax, range, format!("{what} are not known here"), instead);
+        self.refuse(Rule::UnknownSyntax, range, format_args!("{what} are not known here"), instead);
     }
 
     pub fn no_async(&mut self, range: TextRange) {
