@@ -5,6 +5,8 @@
 //! UTF-8, nothing after the value) and bounds the nesting, so that whatever passes can be handed
 //! to any ordinary parser.
 
+use std::cmp::Ordering;
+
 /// How deep a value may nest.
 pub const MAX_DEPTH: usize = 100;
 
@@ -108,12 +110,50 @@ pub fn depth(bytes: &[u8], max_depth: usize) -> Result<usize, JsonFault> {
     }
 }
 
+/// The digits of 2^1024 - 2^970, the least number that a double rounds to infinity. It lies halfway
+/// between the largest double and the next power of two.
+const OVERFLOW: &[u8; 309] = b"\
+    179769313486231580793728971405303415079934132710037826936173778980444968292764750946649017\
+    977587207096330286416692887910946555547851940402630657488671505820681908902000708383676273\
+    854845817711531764475730270069855571366959622842914819860834936475292719074168444365510704\
+    342711559699508093042880177904174497792";
+
+/// What the digits of an exponent say, or a number that is as good as any beyond it.
+fn power(digits: &[u8]) -> i64 {
+    // Far more than a number has digits, so that nothing brings it back into range.
+    const BEYOND: i64 = 1_000_000;
+    let value = digits.iter().try_fold(0, |value, digit| {
+        let next = value * 10 + i64::from(digit - b'0');
+        (next < BEYOND).then_some(next)
+    });
+    value.unwrap_or(BEYOND)
+}
+
+/// Whether a double rounds `whole.fraction` times ten to the `exponent` to infinity. An exact parse
+/// would answer too, but it takes a hundred times as long for numbers made to be hard.
+fn is_infinite(whole: &[u8], fraction: &[u8], exponent: i64) -> bool {
+    let mut digits = whole.iter().chain(fraction);
+    let Some(zeros) = digits.clone().position(|digit| *digit != b'0') else { return false };
+    // Where the first digit stands that counts: 0 for units, 2 for hundreds.
+    let place = whole.len() as i64 - 1 - zeros as i64 + exponent;
+    match place.cmp(&(OVERFLOW.len() as i64 - 1)) {
+        Ordering::Less => false,
+        Ordering::Greater => true,
+        Ordering::Equal => {
+            // Beyond the digits that are there stand zeros; what comes after all of these cannot
+            // bring a smaller number up.
+            let padded = digits.by_ref().skip(zeros).chain(std::iter::repeat(&b'0'));
+            padded.take(OVERFLOW.len()).ge(OVERFLOW)
+        }
+    }
+}
+
 struct Scan<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl Scan<'_> {
+impl<'a> Scan<'a> {
     fn peek(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
     }
@@ -146,50 +186,56 @@ impl Scan<'_> {
         self.take(b':')
     }
 
-    fn digits(&mut self) -> Result<(), JsonFault> {
-        if !matches!(self.peek(), Some(b'0'..=b'9')) {
-            return Err(self.fault());
+    fn digits(&mut self) -> Result<&'a [u8], JsonFault> {
+        let rest = &self.bytes[self.at..];
+        let count = rest.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(rest.len());
+        match count {
+            0 => return Err(self.fault()),
+            1..=MAX_DIGITS => self.at += count,
+            _ => return Err(JsonFault::LongNumber),
         }
-        let start = self.at;
-        while matches!(self.peek(), Some(b'0'..=b'9')) {
-            self.at += 1;
-        }
-        if self.at - start > MAX_DIGITS { Err(JsonFault::LongNumber) } else { Ok(()) }
+        Ok(&rest[..count])
     }
 
     fn number(&mut self) -> Result<(), JsonFault> {
-        let start = self.at;
         if self.peek() == Some(b'-') {
             self.at += 1;
         }
+        let start = self.at;
         match self.peek() {
             Some(b'0') => self.at += 1,
-            _ => self.digits()?,
+            _ => drop(self.digits()?),
         }
-        let whole = self.at;
+        let whole = &self.bytes[start..self.at];
+        let mut fraction: &[u8] = &[];
+        let mut exponent = 0;
         if self.peek() == Some(b'.') {
             self.at += 1;
-            self.digits()?;
+            fraction = self.digits()?;
+        } else if !matches!(self.peek(), Some(b'e' | b'E')) {
+            // An integer: readers that count hold it whole, however large it is.
+            return Ok(());
         }
         if matches!(self.peek(), Some(b'e' | b'E')) {
             self.at += 1;
-            if matches!(self.peek(), Some(b'+' | b'-')) {
+            let sign = self.peek();
+            if matches!(sign, Some(b'+' | b'-')) {
                 self.at += 1;
             }
-            self.digits()?;
-        }
-        if self.at > whole {
-            let text = std::str::from_utf8(&self.bytes[start..self.at]).unwrap_or_default();
-            if text.parse::<f64>().is_ok_and(f64::is_infinite) {
-                return Err(JsonFault::Infinite);
+            exponent = power(self.digits()?);
+            if sign == Some(b'-') {
+                exponent = -exponent;
             }
         }
-        Ok(())
+        if is_infinite(whole, fraction, exponent) { Err(JsonFault::Infinite) } else { Ok(()) }
     }
 
     fn text(&mut self) -> Result<(), JsonFault> {
         self.take(b'"')?;
         loop {
+            let rest = &self.bytes[self.at..];
+            let plain = rest.iter().take_while(|byte| !matches!(byte, b'"' | b'\\' | 0..=0x1f));
+            self.at += plain.count();
             match self.peek() {
                 Some(b'"') => {
                     self.at += 1;
@@ -199,8 +245,7 @@ impl Scan<'_> {
                     self.at += 1;
                     self.escape()?;
                 }
-                Some(0..=0x1f) | None => return Err(self.fault()),
-                Some(_) => self.at += 1,
+                _ => return Err(self.fault()),
             }
         }
     }
@@ -265,6 +310,86 @@ mod tests {
     }
 
     #[test]
+    fn the_largest_double_passes_and_the_next_number_does_not() {
+        let overflow = std::str::from_utf8(OVERFLOW).unwrap();
+        let below = format!("{}1", &overflow[..308]);
+        for text in [
+            format!("{below}.9e0"),
+            format!("{below}{}e-600", "9".repeat(600)),
+            format!("0.{}{below}e1000", "0".repeat(691)),
+            "1.7976931348623157e308".into(),
+            "0e999999999999999999999".into(),
+            "0.0000e99999".into(),
+            format!("1e-{}", "9".repeat(MAX_DIGITS)),
+            format!("0.{}1e4000", "0".repeat(3999)),
+        ] {
+            assert_eq!(check(text.as_bytes(), 1), Ok(()), "{text}");
+        }
+        for text in [
+            format!("{overflow}.0"),
+            format!("-{overflow}e0"),
+            format!("{overflow}{}e-600", "0".repeat(600)),
+            format!("0.{}{overflow}e1000", "0".repeat(691)),
+            "1.797693134862315808e308".into(),
+            format!("1e{}", "9".repeat(MAX_DIGITS)),
+            format!("0.{}1e4310", "0".repeat(3999)),
+        ] {
+            assert_eq!(check(text.as_bytes(), 1), Err(JsonFault::Infinite), "{text}");
+        }
+    }
+
+    /// Numbers of every shape, most of them near the largest double.
+    fn numbers() -> impl Strategy<Value = String> {
+        let digits = prop_oneof![
+            Just(std::str::from_utf8(OVERFLOW).unwrap().to_owned()),
+            "0{0,4}1797693134862315[78][0-9]{0,30}",
+            "0{0,400}[0-9]{1,400}",
+        ];
+        let cut = (digits, 0..400usize, 0..400usize, any::<u8>());
+        (cut, prop_oneof![-800..800i32, 200..400i32], any::<bool>()).prop_map(
+            |((mut digits, cut, at, last), exponent, with_exponent)| {
+                digits.truncate(digits.len().saturating_sub(cut).max(1));
+                digits.push(char::from(b'0' + last % 10));
+                let (whole, fraction) = digits.split_at(at.clamp(1, digits.len() - 1));
+                let whole = whole.trim_start_matches('0');
+                let whole = if whole.is_empty() { "0" } else { whole };
+                let end = if with_exponent { format!("e{exponent}") } else { String::new() };
+                format!("{whole}.{fraction}{end}")
+            },
+        )
+    }
+
+    /// The least time of some that a check of about a mebibyte of this number takes.
+    fn time_of(number: &str) -> std::time::Duration {
+        let count = (1 << 20) / (number.len() + 1);
+        let text = format!("[{}]", vec![number; count].join(","));
+        let took = (0..5).map(|_| {
+            let started = std::time::Instant::now();
+            assert_eq!(check(text.as_bytes(), 1), Ok(()));
+            started.elapsed()
+        });
+        took.min().unwrap()
+    }
+
+    #[test]
+    fn no_number_is_harder_than_a_plain_one() {
+        let overflow = std::str::from_utf8(OVERFLOW).unwrap();
+        let plain = time_of("1.5e3");
+        for hard in [
+            "179769313486231580793728971405303415e273".to_owned(),
+            "2.2250738585072011e-308".into(),
+            "9007199254740993.00000000000000000000000000000000000000000001".into(),
+            format!("{}1.5", &overflow[..308]),
+            format!("0.{}1e4000", "0".repeat(3999)),
+            format!("{}.5e-4000", "9".repeat(MAX_DIGITS)),
+            format!("1.{}e-{}", "9".repeat(MAX_DIGITS), "9".repeat(MAX_DIGITS)),
+        ] {
+            let took = time_of(&hard);
+            assert!(took < 4 * plain, "{hard}: {took:?}, a plain one: {plain:?}");
+        }
+    }
+
+    #[test]
     fn depth_is_bounded_exactly() {
         let nested = |depth: usize| [vec![b'['; depth], vec![b']'; depth]].concat();
         assert_eq!(check(&nested(9), 9), Ok(()));
@@ -285,6 +410,17 @@ mod tests {
             assert!(check(text.as_bytes(), 9).is_err(), "{text}");
         }
         assert_eq!(check(b" {\"a\" : [ 1 , -0.5e+9, null ] } \n", 9), Ok(()));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+        // The exact parse is the judge.
+        #[test]
+        fn finite_is_what_an_exact_parse_says(text in numbers()) {
+            let exact = text.parse::<f64>().unwrap();
+            let expected = if exact.is_finite() { Ok(()) } else { Err(JsonFault::Infinite) };
+            prop_assert_eq!(check(text.as_bytes(), 1), expected, "{}", text);
+        }
     }
 
     proptest! {
