@@ -377,6 +377,25 @@ mod tests {
     }
 
     #[test]
+    fn nothing_that_others_see_of_a_shared_file_reaches_the_kernel() {
+        let (lock, lock_and_wait, ask) = (6, 7, 5);
+        assert_eq!(judge("fcntl", &[3, lock]), Verdict::Answer(0));
+        assert_eq!(judge("fcntl", &[3, lock_and_wait]), Verdict::Answer(0));
+        assert_eq!(judge("fcntl", &[3, ask]), Verdict::Allow);
+        let (private, clock) = (128, 256);
+        for op in 0..=127 {
+            assert_eq!(judge("futex", &[0, op | private]), Verdict::Allow, "{op}");
+            for shared in [op, op | clock] {
+                assert!(matches!(judge("futex", &[0, shared]), Verdict::Answer(_)), "{op}");
+            }
+        }
+        // glibc ends the process on any answer to a wait or a wake that it does not know.
+        for (op, answer) in [(0, 11), (9, 11), (1, 0), (10, 0), (5, 0)] {
+            assert_eq!(judge("futex", &[0, op]), Verdict::Answer(answer), "{op}");
+        }
+    }
+
+    #[test]
     fn bad_profiles_are_refused() {
         let base = "name='x'\ncase=[]\n[answer]\n[nested]\n[refuse]\n[allow]\n";
         assert!(Profile::parse(base, Walls::Full).is_ok());

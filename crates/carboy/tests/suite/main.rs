@@ -15,6 +15,7 @@ mod denials;
 mod fail_closed;
 mod frames;
 mod guard;
+mod kernel_memory;
 mod lifecycle;
 mod limits;
 mod phases;
