@@ -5,8 +5,10 @@ use std::fs;
 use carboy_protocol::{Job, Policy, Status, Walls};
 use serde::Serialize;
 
-use crate::planning::LANDLOCK_LEAST;
-use crate::{Engine, Host, RunError};
+use crate::engine::Engine;
+use crate::error::RunError;
+use crate::host::Host;
+use crate::plan::LANDLOCK_LEAST;
 
 /// How one layer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

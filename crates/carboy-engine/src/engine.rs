@@ -5,16 +5,17 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use carboy_protocol::{Job, JobFrame, Limits, Outcome, Policy, Status, Usage};
-use rustix::rand::{GetRandomFlags, getrandom};
 
-use crate::error::While;
-use crate::gate::{Gate, GateConfig};
-use crate::planning::Setting;
-use crate::pool::{Pool, PoolConfig};
-use crate::run::Contact;
+use crate::admit::gate::{Gate, GateConfig};
+use crate::admit::{language, request};
+use crate::error::{RequestError, RunError};
+use crate::host::{Host, Installation, Python};
+use crate::kernel::id::new_id;
+use crate::plan::{self, Base, Plan};
+use crate::pool::{self, Pool, PoolConfig};
+use crate::run::{self, Contact};
 use crate::runner::{RunOptions, Runner};
-use crate::{EngineError, Host, Installation, Plan, Python, RequestError, RunError};
-use crate::{guard, pool, request, run, verdict};
+use crate::verdict;
 
 /// What an engine is made of.
 #[derive(Clone, Debug)]
@@ -53,7 +54,7 @@ impl Config {
 
 /// Runs jobs. Dropping a run's future destroys its jar; dropping the engine ends everything.
 pub struct Engine {
-    setting: Arc<Setting>,
+    base: Arc<Base>,
     ceiling: Option<Limits>,
     gate: Arc<Gate>,
     pool: Arc<Pool>,
@@ -63,32 +64,27 @@ impl Engine {
     /// An engine for one interpreter. Nothing is started yet.
     pub fn new(config: Config) -> Result<Engine, RunError> {
         let python = Python::find(&config.python)?;
-        let setting = Arc::new(Setting {
-            host: Host::look(),
-            installation: config.installation,
-            python,
-            preload: config.preload,
-            scratch: config.scratch,
-        });
-        let pool = Arc::new(Pool::new(setting.clone(), config.pool));
+        let base = Base::resolve(Host::look(), config.installation, python, config.preload);
+        let base = Arc::new(base);
+        let pool = Arc::new(Pool::new(base.clone(), config.scratch, config.pool));
         // A place without descriptors for a jar would be none.
         let gate = GateConfig { running: config.gate.running.min(pool::slots()), ..config.gate };
-        Ok(Engine { setting, ceiling: config.ceiling, gate: Gate::new(gate), pool })
+        Ok(Engine { base, ceiling: config.ceiling, gate: Gate::new(gate), pool })
     }
 
     /// The host this engine is on.
     pub fn host(&self) -> &Host {
-        &self.setting.host
+        &self.base.host
     }
 
     /// The interpreter it runs.
     pub fn python(&self) -> &Python {
-        &self.setting.python
+        &self.base.python
     }
 
     /// What a job under this policy would be sealed to.
     pub fn plan(&self, policy: &Policy) -> Result<Plan, RunError> {
-        Ok(self.setting.plan(&self.admitted(policy)?)?)
+        Ok(Plan::new(&self.base, &self.admitted(policy)?)?)
     }
 
     /// Makes `count` jars for this policy stand, and waits until they do. They are kept standing.
@@ -112,10 +108,10 @@ impl Engine {
         request::check(&job, &options)?;
         let id = new_id()?;
         let asked = Instant::now();
-        let language = guard::language(&policy, &job);
+        let language = language::language(&policy, &job);
         let report = carboy_guard::check_job(&job, &language);
         if !report.is_clean() {
-            return Ok(guard::rejected(id, policy.walls, &report));
+            return Ok(language::rejected(id, policy.walls, &report));
         }
         let mut cancel = options.cancel;
         let admitted = async {
@@ -139,23 +135,23 @@ impl Engine {
         let frame = JobFrame {
             code: job.code,
             inputs: job.inputs,
-            environment: self.setting.own_environment(&policy, &jar.temporary),
-            guard: guard::frame(language, report),
+            environment: plan::own_environment(&self.base, limits, jar.own_temporary()),
+            guard: language::frame(language, report),
             tools: job.tools.clone(),
         };
         let contact =
             Contact { sink: options.chunks, cancel, tools: &job.tools, host: options.tools };
         let record = run::run(jar, frame, limits, contact).await?;
-        let ended = record.facts.ended;
+        let exit = record.facts.exit;
         let usage = Usage {
             queue_ms,
             wall_ms: record.wall.as_secs_f64() * 1e3,
-            cpu_ms: ended.cpu_us.saturating_sub(record.facts.cpu_before_us) as f64 / 1e3,
-            peak_memory_bytes: ended.peak_memory_bytes,
+            cpu_ms: exit.cpu_us.saturating_sub(record.facts.cpu_before_us) as f64 / 1e3,
+            peak_memory_bytes: exit.peak_memory_bytes,
         };
         let mut denials = record.ledger.denials();
-        denials.extend(guard::refused_in_run(&record.end));
-        let decided = verdict::decide(record.end, &record.facts, &record.ledger, limits);
+        denials.extend(language::refused_in_run(&record.end));
+        let decided = verdict::decide(record.end, &record.facts, &record.ledger.refused, limits);
         let (result, error) = match decided {
             Ok(result) => (result, None),
             Err(error) => (None, Some(*error)),
@@ -202,11 +198,4 @@ impl Runner for Engine {
     async fn shutdown(&self) {
         Engine::shutdown(self).await;
     }
-}
-
-/// 128 random bits in hexadecimal.
-pub(crate) fn new_id() -> Result<String, EngineError> {
-    let mut bits = [0; 16];
-    getrandom(&mut bits, GetRandomFlags::empty()).while_doing("draw a random number")?;
-    Ok(bits.iter().map(|byte| format!("{byte:02x}")).collect())
 }

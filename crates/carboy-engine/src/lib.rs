@@ -23,42 +23,24 @@
 //! the caller's mistake a [`RequestError`], our own failure an [`EngineError`].
 #![forbid(unsafe_code)]
 
-#[cfg(feature = "ablation")]
-mod ablation;
-mod denials;
+mod admit;
 pub mod doctor;
 mod engine;
 mod error;
-mod gate;
-mod guard;
+mod facts;
 mod host;
-mod install;
-mod jar;
-mod outside;
-mod planning;
+mod kernel;
+mod plan;
 mod pool;
-mod python;
-mod request;
 mod run;
 mod runner;
-mod scratch;
-mod tools;
+mod tier;
 mod verdict;
-mod watched;
-mod zygote;
 
+pub use admit::gate::GateConfig;
 pub use engine::{Config, Engine};
 pub use error::{Busy, EngineError, RequestError, RunError};
-pub use gate::GateConfig;
-pub use host::Host;
-pub use install::Installation;
-pub use planning::Plan;
+pub use host::{Host, Installation, Python};
+pub use plan::{Plan, ablated};
 pub use pool::PoolConfig;
-pub use python::Python;
 pub use runner::{Answer, Call, Chunk, IN_FLIGHT, RunOptions, Runner, Stream, ToolHost};
-
-/// The layers that are missing: none, but in a build for tests that was told to leave some out.
-pub fn ablated() -> Vec<String> {
-    let named = std::env::var("CARBOY_ABLATE").ok().filter(|_| cfg!(feature = "ablation"));
-    named.map_or(vec![], |named| named.split(',').map(str::to_owned).collect())
-}

@@ -6,7 +6,7 @@ use carboy_protocol::{
     Layer, Layers, Outcome, Output, Policy, Status, Usage, Walls,
 };
 
-use crate::verdict::End;
+use crate::facts::Ending;
 
 /// The language of a job: what its policy grants, and the module of its tools.
 pub(crate) fn language(policy: &Policy, job: &Job) -> LanguagePolicy {
@@ -75,8 +75,8 @@ fn denial(violation: &Violation) -> Denial {
 
 /// What the runtime half of the guard refused, in its own words: it is part of the jar, so this is
 /// the one denial that no kernel vouches for.
-pub(crate) fn refused_in_run(end: &End) -> Option<Denial> {
-    let End::Said(FromJar::Failed(failure)) = end else { return None };
+pub(crate) fn refused_in_run(ending: &Ending) -> Option<Denial> {
+    let Ending::Said(FromJar::Failed(failure)) = ending else { return None };
     let refusal = failure.refusal.as_ref()?;
     let rule = Rule::from_id(&refusal.rule)?;
     Some(Denial {

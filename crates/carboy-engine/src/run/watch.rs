@@ -17,16 +17,14 @@ use tokio::net::unix::pipe;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant as Moment, MissedTickBehavior, interval_at, sleep_until, timeout};
 
-use crate::EngineError;
-use crate::denials::Ledger;
-use crate::error::While;
-use crate::jar::Jar;
-use crate::outside::{self, Status};
+use crate::error::{EngineError, While};
+use crate::facts::{Ending, Exit, Facts};
+use crate::kernel::proc::{self, Status};
+use crate::run::refusals::Ledger;
+use crate::run::tools::Tools;
 use crate::runner::{Chunk, Stream, ToolHost};
-use crate::scratch::{self, Scratch};
-use crate::tools::Tools;
-use crate::verdict::{End, Facts};
-use crate::zygote::Ended;
+use crate::tier::process::jar::Jar;
+use crate::tier::process::scratch::{self, Scratch};
 
 /// What a frame may carry beside a result: names, a message, a traceback.
 const FRAME_ROOM: u64 = 64 << 10;
@@ -44,7 +42,7 @@ const PIECE: usize = 8 << 10;
 
 /// Everything a run left behind, for the verdict.
 pub(crate) struct Record<'a> {
-    pub end: End,
+    pub end: Ending,
     pub facts: Facts,
     pub ledger: Ledger<'a>,
     pub stdout: Output,
@@ -143,7 +141,7 @@ impl<'a> Watch<'a> {
     async fn watch(
         &mut self,
         mut cancel: Option<oneshot::Receiver<()>>,
-    ) -> Result<End, EngineError> {
+    ) -> Result<Ending, EngineError> {
         let mut measure = interval_at(Moment::now() + MEASURE, MEASURE);
         measure.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (mut out, mut err, mut said) = ([0; PIECE], [0; PIECE], [0; PIECE]);
@@ -186,13 +184,13 @@ impl<'a> Watch<'a> {
                 read = self.jar.stdout.read(&mut out), if !self.out.closed && self.unsent.is_none() => {
                     let count = read.unwrap_or(0);
                     if self.wrote(Stream::Stdout, &out[..count]) {
-                        return Ok(End::Limit(LimitName::OutputBytes));
+                        return Ok(Ending::Limit(LimitName::OutputBytes));
                     }
                 }
                 read = self.jar.stderr.read(&mut err), if !self.err.closed && self.unsent.is_none() => {
                     let count = read.unwrap_or(0);
                     if self.wrote(Stream::Stderr, &err[..count]) {
-                        return Ok(End::Limit(LimitName::OutputBytes));
+                        return Ok(Ending::Limit(LimitName::OutputBytes));
                     }
                 }
                 room = room(self.sink.clone()), if self.unsent.is_some() => {
@@ -214,24 +212,24 @@ impl<'a> Watch<'a> {
                         Announced::End => deaf = true,
                     }
                     if self.ledger.is_flooded() {
-                        return Ok(End::Limit(LimitName::Denials));
+                        return Ok(Ending::Limit(LimitName::Denials));
                     }
                 }
                 _ = measure.tick() => {
                     if let Some(name) = self.memory_over().or_else(|| self.scratch_over()) {
-                        return Ok(End::Limit(name));
+                        return Ok(Ending::Limit(name));
                     }
                 }
                 ready = self.jar.pidfd.readable() => {
                     ready.while_doing("watch a jar")?.retain_ready();
                     return Ok(self.gone());
                 }
-                () = cancelled(&mut cancel) => return Ok(End::Cancelled),
+                () = cancelled(&mut cancel) => return Ok(Ending::Cancelled),
                 () = sleep_until(closing) => {
                     if frames_closed.is_some() && Moment::now() < deadline {
-                        return Ok(End::PipeClosed);
+                        return Ok(Ending::PipeClosed);
                     }
-                    return Ok(End::Limit(LimitName::WallMs));
+                    return Ok(Ending::Limit(LimitName::WallMs));
                 }
             }
         }
@@ -247,23 +245,23 @@ impl<'a> Watch<'a> {
     }
 
     /// Takes a piece of the frame stream; an end if it completes or breaks one.
-    fn heard(&mut self, piece: &[u8]) -> Option<End> {
+    fn heard(&mut self, piece: &[u8]) -> Option<Ending> {
         self.said_bytes += piece.len() as u64;
         match self.decoder.feed(piece) {
             // A claim is not a fact. It becomes one when that much has come.
             Err(FrameFault::TooLong { .. }) => {
                 let too_much = self.said_bytes > self.limits.result_bytes;
                 self.overlong = true;
-                return too_much.then_some(End::Limit(LimitName::ResultBytes));
+                return too_much.then_some(Ending::Limit(LimitName::ResultBytes));
             }
-            Err(fault) => return Some(End::BrokenFrame(fault.to_string())),
+            Err(fault) => return Some(Ending::BrokenFrame(fault.to_string())),
             Ok(()) => {}
         }
         self.frames()
     }
 
     /// Takes the frames that have come, as long as another call may come.
-    fn frames(&mut self) -> Option<End> {
+    fn frames(&mut self) -> Option<Ending> {
         while self.tools.has_room(self.unread.len()) {
             let body = self.decoder.next()?;
             let end = self.frame(&body);
@@ -274,7 +272,7 @@ impl<'a> Watch<'a> {
         None
     }
 
-    fn frame(&mut self, body: &[u8]) -> Option<End> {
+    fn frame(&mut self, body: &[u8]) -> Option<Ending> {
         match parse(body, self.limits) {
             Ok(FromJar::Call(call)) => {
                 self.said_bytes = self.decoder.held() as u64;
@@ -285,19 +283,19 @@ impl<'a> Watch<'a> {
     }
 
     /// What must be the last frame of a jar.
-    fn last(&self, message: Result<FromJar, End>) -> End {
+    fn last(&self, message: Result<FromJar, Ending>) -> Ending {
         match message {
-            Ok(FromJar::Ready {}) => End::BrokenFrame("it said that it was ready".into()),
+            Ok(FromJar::Ready {}) => Ending::BrokenFrame("it said that it was ready".into()),
             Ok(_) if self.decoder.held() > 0 => {
-                End::BrokenFrame("it said more after its last frame".into())
+                Ending::BrokenFrame("it said more after its last frame".into())
             }
-            Ok(last) => End::Said(last),
+            Ok(last) => Ending::Said(last),
             Err(end) => end,
         }
     }
 
     /// The jar's process has ended: whatever it had said by then still counts.
-    fn gone(&mut self) -> End {
+    fn gone(&mut self) -> Ending {
         let mut piece = [0; PIECE];
         while let Ok(count @ 1..) = read_now(&self.jar.frames, &mut piece) {
             if let Some(end) = self.heard(&piece[..count]) {
@@ -311,11 +309,11 @@ impl<'a> Watch<'a> {
             }
         }
         if self.overlong {
-            return End::BrokenFrame("it claimed a frame longer than it sent".into());
+            return Ending::BrokenFrame("it claimed a frame longer than it sent".into());
         }
         match self.decoder.finish() {
-            Ok(()) => End::Gone,
-            Err(fault) => End::BrokenFrame(fault.to_string()),
+            Ok(()) => Ending::Gone,
+            Err(fault) => Ending::BrokenFrame(fault.to_string()),
         }
     }
 
@@ -345,7 +343,8 @@ impl<'a> Watch<'a> {
     fn memory_over(&mut self) -> Option<LimitName> {
         let status = self.status()?;
         self.peak_data = self.peak_data.max(status.bytes("VmData:").unwrap_or(0));
-        let held = outside::held_beyond(self.jar.pid, status, self.jar.zygote.baseline);
+        let held =
+            proc::held_beyond(self.jar.pid, status, self.jar.zygote.baseline.anonymous_bytes);
         let room = self.limits.memory_bytes / 16 + (1 << 20);
         (held > self.limits.memory_bytes + room).then_some(LimitName::MemoryBytes)
     }
@@ -373,18 +372,18 @@ impl<'a> Watch<'a> {
     /// because how it ended is the cause.
     async fn finish(
         mut self,
-        end: End,
+        end: Ending,
         wall: Duration,
         cpu_before: u64,
     ) -> Result<Record<'a>, EngineError> {
-        let answered = matches!(end, End::Said(FromJar::Done { .. }));
+        let answered = matches!(end, Ending::Said(FromJar::Done { .. }));
         let in_memory = self.jar.isolation.walls == Walls::Full;
         let status = self.status();
         let cpu_us = cpu_time(self.jar.pid).unwrap_or(cpu_before);
         let peak = status.as_ref().and_then(|status| status.bytes("VmHWM:"));
         let address = status.as_ref().and_then(|status| status.bytes("VmPeak:")).unwrap_or(0);
         let data = status.as_ref().and_then(|status| status.bytes("VmData:")).unwrap_or(0);
-        let open = if answered { None } else { outside::open_descriptors(self.jar.pid) };
+        let open = if answered { None } else { proc::open_descriptors(self.jar.pid) };
         let space = rustix::fs::fstatfs(self.jar.directory.as_fd()).ok();
         let used = self.jar.scratch.as_ref().and_then(Scratch::usage);
         let untouched =
@@ -399,7 +398,7 @@ impl<'a> Watch<'a> {
         }
         let end = self.drain(end).await;
         let peak = peak.unwrap_or(0);
-        let mut ended = Ended { cpu_us, peak_memory_bytes: peak, ..Ended::default() };
+        let mut ended = Exit { cpu_us, peak_memory_bytes: peak, ..Exit::default() };
         let mut artifacts = vec![];
         if !leave {
             let slow = EngineError::TooSlow { what: "ending a jar", seconds: REAP.as_secs() };
@@ -409,7 +408,7 @@ impl<'a> Watch<'a> {
             artifacts = scratch::artifacts(&self.jar.directory);
         }
         let facts = Facts {
-            ended,
+            exit: ended,
             cpu_before_us: cpu_before,
             data_bytes: self.peak_data.max(data),
             peak_address_bytes: address,
@@ -441,7 +440,7 @@ impl<'a> Watch<'a> {
     /// Reads what the jar had written before it ended. Never waits for more: what is not in the pipes
     /// now is nobody's. A jar that was left alive because it had answered is killed if there is
     /// anything, so that it cannot go on writing while that is handed on.
-    async fn drain(&mut self, end: End) -> End {
+    async fn drain(&mut self, end: Ending) -> Ending {
         let mut piece = [0; PIECE];
         if self.unsent.is_some() {
             self.jar.kill();
@@ -458,7 +457,7 @@ impl<'a> Watch<'a> {
                 if self.wrote(stream, &piece[..count]) {
                     self.hand_on().await;
                     return match end {
-                        End::Said(_) | End::Gone => End::Limit(LimitName::OutputBytes),
+                        Ending::Said(_) | Ending::Gone => Ending::Limit(LimitName::OutputBytes),
                         decided => decided,
                     };
                 }
@@ -532,23 +531,23 @@ fn announced(listener: impl AsFd) -> Announced {
 }
 
 /// Checks a frame, and only then builds a message from it.
-fn parse(body: &[u8], limits: &Limits) -> Result<FromJar, End> {
+fn parse(body: &[u8], limits: &Limits) -> Result<FromJar, Ending> {
     // The message around a result is two levels deep.
     let depth = match json::depth(body, MAX_DEPTH + 2) {
         Ok(depth) => depth as u64,
-        Err(JsonFault::TooDeep) => return Err(End::Limit(LimitName::ResultDepth)),
-        Err(fault) => return Err(End::BrokenFrame(fault.to_string())),
+        Err(JsonFault::TooDeep) => return Err(Ending::Limit(LimitName::ResultDepth)),
+        Err(fault) => return Err(Ending::BrokenFrame(fault.to_string())),
     };
     let message: FromJar = serde_json::from_slice(body)
-        .map_err(|_| End::BrokenFrame("it is not a message that a jar may send".into()))?;
+        .map_err(|_| Ending::BrokenFrame("it is not a message that a jar may send".into()))?;
     match &message {
         FromJar::Done { result: Some(result) }
             if result.get().len() as u64 > limits.result_bytes =>
         {
-            Err(End::Limit(LimitName::ResultBytes))
+            Err(Ending::Limit(LimitName::ResultBytes))
         }
         FromJar::Done { .. } if depth > limits.result_depth + 2 => {
-            Err(End::Limit(LimitName::ResultDepth))
+            Err(Ending::Limit(LimitName::ResultDepth))
         }
         _ => Ok(message),
     }

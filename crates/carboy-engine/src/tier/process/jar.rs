@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,12 +15,12 @@ use tokio::net::unix::pipe;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::timeout;
 
-use crate::EngineError;
-use crate::error::While;
-use crate::outside::{self, Status};
-use crate::scratch::Scratch;
-use crate::watched::watched;
-use crate::zygote::{Ended, ForkedJar, Zygote, expect};
+use crate::error::{EngineError, While};
+use crate::facts::Exit;
+use crate::kernel::async_fd::{ready_now, watched};
+use crate::kernel::proc::{self, Status};
+use crate::tier::process::scratch::Scratch;
+use crate::tier::process::zygote::{ForkedJar, Zygote, expect};
 
 /// How long a fork may take to seal itself.
 const SEAL: Duration = Duration::from_secs(10);
@@ -37,7 +37,7 @@ pub(crate) struct Jar {
     pub frames: pipe::Receiver,
     pub listener: AsyncFd<OwnedFd>,
     pub directory: OwnedFd,
-    pub ended: oneshot::Receiver<Ended>,
+    pub ended: oneshot::Receiver<Exit>,
     pub isolation: Isolation,
     /// Where it came from. Kept: without its zygote a jar ends.
     pub zygote: Arc<Zygote>,
@@ -71,7 +71,7 @@ impl Jar {
                 found: "another number".into(),
                 wanted: "two".into(),
             })?;
-        let pid = outside::pid_of(unsealed.pidfd()).while_doing("find a jar")?;
+        let pid = proc::pid_of(unsealed.pidfd()).while_doing("find a jar")?;
         let status = Status::open(pid).while_doing("look at a jar")?;
         let seen = Status::read(&status).while_doing("look at a jar")?;
         let layers = read_back(&report, &seen, walls, outer_uid)?;
@@ -127,16 +127,18 @@ impl Jar {
 
     /// Whether its process is still there.
     pub fn is_alive(&self) -> bool {
-        use rustix::event::{PollFd, PollFlags, Timespec, poll};
-        let mut watched = [PollFd::new(self.pidfd.get_ref(), PollFlags::IN)];
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        poll(&mut watched, Some(&now)).is_ok_and(|ready| ready == 0)
+        ready_now(self.pidfd.get_ref()).is_ok_and(|ready| ready.is_empty())
+    }
+
+    /// Its temporary directory, if that has a name of its own.
+    pub fn own_temporary(&self) -> Option<&Path> {
+        self.scratch.is_some().then_some(self.temporary.as_path())
     }
 
     /// Ends it. Nothing in it survives: it is the first process of its pid namespace, or (nested)
     /// was never granted a child.
     pub fn kill(&self) {
-        outside::kill(self.pidfd.get_ref());
+        proc::kill(self.pidfd.get_ref());
     }
 }
 
@@ -163,7 +165,7 @@ impl Unsealed {
 impl Drop for Unsealed {
     fn drop(&mut self) {
         if let Some(pidfd) = &self.0 {
-            outside::kill(pidfd);
+            proc::kill(pidfd);
         }
     }
 }

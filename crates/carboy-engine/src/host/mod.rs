@@ -1,18 +1,21 @@
-//! What this host is and offers, as far as planning needs it.
+//! What this host is and offers, as far as planning needs it: who we are, which interpreter there is,
+//! where the parts of carboy lie.
+
+mod install;
+mod python;
 
 use std::fs;
 
-use carboy_jail::Identity;
-use carboy_protocol::Walls;
 use rustix::process::{getegid, geteuid};
 use serde::Serialize;
+
+pub use install::Installation;
+pub use python::Python;
 
 /// A user id that nothing on a host owns: above every range that distributions hand out.
 const NOBODY: u32 = 1_900_000_000;
 /// The same where only sixteen bits of ids are mapped, as in many containers.
 const NOBODY_16: u32 = 65_534;
-/// The user and group of guest code inside full walls.
-const INSIDE: u32 = 1000;
 
 /// What planning needs to know of a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -41,17 +44,6 @@ impl Host {
             spare_id,
             processors: std::thread::available_parallelism().map_or(1, |n| n.get() as u64),
         }
-    }
-
-    /// Who jars run as. A root engine steps down to a user that owns nothing, where one exists.
-    pub fn identity(&self, walls: Walls) -> Identity {
-        let spare = if self.uid == 0 { self.spare_id } else { None };
-        let (outer_uid, outer_gid) = spare.map_or((self.uid, self.gid), |id| (id, id));
-        let (inner_uid, inner_gid) = match walls {
-            Walls::Full => (INSIDE, INSIDE),
-            Walls::Nested => (outer_uid, outer_gid),
-        };
-        Identity { outer_uid, outer_gid, inner_uid, inner_gid, step_down: spare.is_some() }
     }
 }
 

@@ -16,8 +16,8 @@ use carboy_protocol::{
 use serde_json::value::RawValue;
 use tokio::time::Instant as Moment;
 
+use crate::facts::Ending;
 use crate::runner::{Answer, Call, IN_FLIGHT, ToolHost};
-use crate::verdict::End;
 
 /// How many bytes of arguments may wait with them.
 const IN_FLIGHT_BYTES: usize = 4 << 20;
@@ -121,8 +121,8 @@ impl<'a> Tools<'a> {
     }
 
     /// Takes a call from the jar; an end if it may not be.
-    pub fn take(&mut self, call: Call) -> Option<End> {
-        let broken = |what: &str| Some(End::BrokenFrame(what.into()));
+    pub fn take(&mut self, call: Call) -> Option<Ending> {
+        let broken = |what: &str| Some(Ending::BrokenFrame(what.into()));
         let Some(tool) = self.offered.iter().find(|tool| tool.name == call.tool) else {
             return broken("it called a tool that it was not offered");
         };
@@ -133,11 +133,11 @@ impl<'a> Tools<'a> {
             return broken("it made two calls under one number");
         }
         if self.made.len() as u64 >= self.most {
-            return Some(End::Limit(LimitName::ToolCalls));
+            return Some(Ending::Limit(LimitName::ToolCalls));
         }
         let bytes = call.args.get().len() + call.kwargs.get().len();
         let Some(left) = self.bytes_left.checked_sub(bytes as u64) else {
-            return Some(End::Limit(LimitName::ToolBytes));
+            return Some(Ending::Limit(LimitName::ToolBytes));
         };
         self.bytes_left = left;
         let now = Moment::now();

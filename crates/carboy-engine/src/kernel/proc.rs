@@ -10,8 +10,6 @@ use std::os::unix::fs::FileExt;
 
 use rustix::process::{Signal, pidfd_send_signal};
 
-use crate::planning::Baseline;
-
 /// The process behind a pidfd, in our pid namespace.
 pub(crate) fn pid_of(pidfd: impl AsFd) -> io::Result<u32> {
     let info = fs::read_to_string(format!("/proc/self/fdinfo/{}", pidfd.as_fd().as_raw_fd()))?;
@@ -92,15 +90,15 @@ impl Status {
     }
 }
 
-/// What a jar, whose status this is, and its children hold beyond what each had from the zygote.
-/// What has ended holds nothing.
-pub(crate) fn held_beyond(pid: u32, status: Status, baseline: Baseline) -> u64 {
+/// The private memory that a process, whose status this is, and its children hold beyond what each
+/// of them began with. What has ended holds nothing.
+pub(crate) fn held_beyond(pid: u32, status: Status, began_with: u64) -> u64 {
     let mut total = 0;
     let mut todo = vec![(pid, Some(status))];
     while let Some((pid, status)) = todo.pop() {
         let status = status.or_else(|| Some(Status::of(pid).ok()?.with_memory(pid)));
         let held = status.and_then(|status| status.bytes("RssAnon:")).unwrap_or(0);
-        total += held.saturating_sub(baseline.anonymous_bytes);
+        total += held.saturating_sub(began_with);
         // Any thread may have forked.
         let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
         for thread in threads {
@@ -126,12 +124,4 @@ pub(crate) fn memory(pid: u32) -> io::Result<(u64, u64)> {
         (Some(all), Some(data)) => Ok((all * page, data * page)),
         _ => Err(io::Error::new(io::ErrorKind::InvalidData, "statm is not as expected")),
     }
-}
-
-/// What a process holds now.
-pub(crate) fn baseline(pid: u32) -> io::Result<Baseline> {
-    let (address_bytes, data_bytes) = memory(pid)?;
-    let status = Status::of(pid)?;
-    let anonymous_bytes = status.bytes("RssAnon:").unwrap_or(0);
-    Ok(Baseline { data_bytes, address_bytes, anonymous_bytes })
 }

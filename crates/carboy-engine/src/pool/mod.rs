@@ -6,6 +6,7 @@
 //! renewed after a number of forks or some minutes, without a moment in which there is none.
 
 use std::collections::{HashMap, VecDeque};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex as SyncMutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -14,13 +15,12 @@ use carboy_protocol::{Policy, Walls};
 use tokio::sync::{Mutex, Notify, Semaphore};
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::EngineError;
-use crate::engine::new_id;
-use crate::error::While;
-use crate::jar::Jar;
-use crate::planning::{self, Setting, Shape};
-use crate::scratch::Scratch;
-use crate::zygote::Zygote;
+use crate::error::{EngineError, While};
+use crate::kernel::id::new_id;
+use crate::plan::{self, Base, Shape};
+use crate::tier::process::jar::Jar;
+use crate::tier::process::scratch::Scratch;
+use crate::tier::process::zygote::Zygote;
 
 /// How many jars are made at once when nobody waits.
 const FILLING: usize = 3;
@@ -82,7 +82,8 @@ impl Shelf {
 }
 
 pub(crate) struct Pool {
-    setting: Arc<Setting>,
+    base: Arc<Base>,
+    scratch: PathBuf,
     config: PoolConfig,
     full: Mutex<Option<Arc<Zygote>>>,
     nested: Mutex<Option<Arc<Zygote>>>,
@@ -124,9 +125,10 @@ impl Drop for Counted<'_> {
 }
 
 impl Pool {
-    pub fn new(setting: Arc<Setting>, config: PoolConfig) -> Pool {
+    pub fn new(base: Arc<Base>, scratch: PathBuf, config: PoolConfig) -> Pool {
         Pool {
-            setting,
+            base,
+            scratch,
             config,
             full: Mutex::default(),
             nested: Mutex::default(),
@@ -259,7 +261,7 @@ impl Pool {
     async fn make_from(&self, zygote: Arc<Zygote>, policy: &Policy) -> Result<Jar, EngineError> {
         let slot = self.slots.clone().acquire_owned().await;
         let slot = slot.map_err(std::io::Error::other).while_doing("wait for a slot")?;
-        let identity = self.setting.host.identity(policy.walls);
+        let identity = plan::identity(&self.base.host, policy.walls);
         let scratch = match &zygote.folder {
             None => None,
             Some(folder) => Some(
@@ -267,11 +269,8 @@ impl Pool {
                     .while_doing("make a private directory")?,
             ),
         };
-        let place = match &scratch {
-            Some(scratch) => scratch.path(),
-            None => &zygote.temporary,
-        };
-        let plan = planning::jar(policy, place, zygote.baseline);
+        let own = scratch.as_ref().map(Scratch::path);
+        let plan = plan::jar(&self.base, policy, own, zygote.baseline);
         let forked = zygote.fork(plan).await?;
         let mut jar =
             Jar::sealed(forked, zygote, policy.walls, identity.outer_uid, scratch).await?;
@@ -299,7 +298,7 @@ impl Pool {
         if let Some(zygote) = place.as_ref().filter(|zygote| zygote.is_alive()) {
             return Ok(zygote.clone());
         }
-        let zygote = Arc::new(Zygote::start(&self.setting, walls).await?);
+        let zygote = Arc::new(Zygote::start(&self.base, walls, &self.scratch).await?);
         *place = Some(zygote.clone());
         Ok(zygote)
     }
@@ -315,7 +314,7 @@ impl Pool {
                 continue;
             }
             // The old one goes on serving if a new one cannot be had.
-            if let Ok(zygote) = Zygote::start(&self.setting, walls).await {
+            if let Ok(zygote) = Zygote::start(&self.base, walls, &self.scratch).await {
                 *self.place(walls).lock().await = Some(Arc::new(zygote));
                 for shelf in self.shelves().values_mut().filter(|s| s.policy.walls == walls) {
                     shelf.jars.clear();

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 
-use crate::RequestError;
+use crate::error::RequestError;
 
 /// A CPython that can become a zygote.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,11 +22,13 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::EngineError;
-use crate::error::While;
-use crate::outside::{self, Status};
-use crate::planning::{self, Baseline, Setting};
-use crate::watched::watched;
+use crate::error::{EngineError, While};
+use crate::facts::{Baseline, Exit};
+use crate::kernel::async_fd::watched;
+use crate::kernel::id::new_id;
+use crate::kernel::proc::{self, Status};
+use crate::plan::{self, Base};
+use crate::tier::process::scratch::make_private;
 
 /// How long an interpreter may take to start and import what it was told to.
 const START: Duration = Duration::from_secs(60);
@@ -35,20 +37,11 @@ const FORK: Duration = Duration::from_secs(30);
 /// How much of a zygote's standard error is kept.
 const KEPT_STDERR: usize = 4096;
 
-/// How a jar ended, as the zygote that reaped it says.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Ended {
-    pub code: Option<i32>,
-    pub signal: Option<i32>,
-    pub cpu_us: u64,
-    pub peak_memory_bytes: u64,
-}
-
 /// A jar that was forked and is sealing itself.
 pub(crate) struct ForkedJar {
     /// pidfd, stdout, stderr, job, frames, last word.
     pub descriptors: [OwnedFd; 6],
-    pub ended: oneshot::Receiver<Ended>,
+    pub ended: oneshot::Receiver<Exit>,
 }
 
 type Forks = HashMap<u64, oneshot::Sender<Result<ForkedJar, SetupFault>>>;
@@ -56,7 +49,7 @@ type Forks = HashMap<u64, oneshot::Sender<Result<ForkedJar, SetupFault>>>;
 #[derive(Default)]
 struct Waiting {
     forks: Forks,
-    ends: HashMap<u64, oneshot::Sender<Ended>>,
+    ends: HashMap<u64, oneshot::Sender<Exit>>,
     gone: bool,
 }
 
@@ -81,21 +74,20 @@ pub(crate) struct Zygote {
     pub profile: Arc<Profile>,
     /// Where its jars write on the host, in nested walls. The helper removes it at the end.
     pub folder: Option<PathBuf>,
-    /// The temporary directory inside full walls.
-    pub temporary: PathBuf,
 }
 
 impl Zygote {
     /// Starts a helper, which becomes a zygote, and waits until it is ready.
-    pub async fn start(setting: &Setting, walls: Walls) -> Result<Zygote, EngineError> {
-        let jar_walls = setting.walls(walls)?;
-        let profile = Arc::new(planning::profile(walls)?);
-        let folder = match walls {
-            Walls::Full => None,
-            Walls::Nested => Some(setting.folder().while_doing("make a private directory")?),
+    pub async fn start(base: &Base, walls: Walls, scratch: &Path) -> Result<Zygote, EngineError> {
+        let profile = plan::profile(walls)?;
+        let jar_walls = plan::walls(base, walls, &profile)?;
+        let folder = if plan::writes_to_host(walls) {
+            Some(folder(base, walls, scratch).while_doing("make a private directory")?)
+        } else {
+            None
         };
         let unused = Unused(folder.clone());
-        let plan = setting.zygote(walls, folder.clone());
+        let plan = plan::zygote(base, walls, folder.clone());
         let (ours, theirs) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
                 .while_doing("make a socket pair")?;
@@ -103,7 +95,7 @@ impl Zygote {
             pipe_with(PipeFlags::CLOEXEC).while_doing("make a pipe")?;
         let (stderr_read, stderr_write) =
             pipe_with(PipeFlags::CLOEXEC).while_doing("make a pipe")?;
-        let helper = Command::new(&setting.installation.program)
+        let helper = Command::new(&base.installation.program)
             .arg("helper")
             .env_clear()
             .current_dir("/")
@@ -129,13 +121,13 @@ impl Zygote {
             }
             Err(error) => return Err(error),
         };
-        let pid = outside::pid_of(&pidfd).while_doing("find the zygote")?;
+        let pid = proc::pid_of(&pidfd).while_doing("find the zygote")?;
         let status = Status::of(pid).while_doing("look at the zygote")?;
         if status.first("Threads:") != Some("1") {
             return Err(EngineError::Threads);
         }
-        expect("version of the zygote", Some(&python), &setting.python.version)?;
-        let baseline = outside::baseline(pid).while_doing("measure the zygote")?;
+        expect("version of the zygote", Some(&python), &base.python.version)?;
+        let baseline = baseline(pid).while_doing("measure the zygote")?;
         unused.keep();
         let waiting = Shared::default();
         let reader = tokio::spawn(read(control.clone(), waiting.clone()));
@@ -148,9 +140,8 @@ impl Zygote {
             helper: tokio::sync::Mutex::new(helper),
             lifeline: Mutex::new(Some(lifeline)),
             baseline,
-            profile,
+            profile: Arc::new(profile),
             folder,
-            temporary: setting.temporary(),
         })
     }
 
@@ -211,6 +202,21 @@ impl Zygote {
         // An error here means that it was reaped already.
         self.helper.lock().await.wait().await.ok();
     }
+}
+
+/// Makes a private directory on the host for the jars of one zygote.
+fn folder(base: &Base, walls: Walls, scratch: &Path) -> io::Result<PathBuf> {
+    let id = new_id().map_err(io::Error::other)?;
+    let path = scratch.canonicalize()?.join(format!("carboy-{id}"));
+    make_private(&path, &plan::identity(&base.host, walls))?;
+    Ok(path)
+}
+
+/// What a zygote holds now.
+fn baseline(pid: u32) -> io::Result<Baseline> {
+    let (address_bytes, data_bytes) = proc::memory(pid)?;
+    let anonymous_bytes = Status::of(pid)?.bytes("RssAnon:").unwrap_or(0);
+    Ok(Baseline { data_bytes, address_bytes, anonymous_bytes })
 }
 
 /// Removes the folder of a zygote that did not start.
@@ -340,7 +346,7 @@ async fn read(control: Arc<AsyncFd<OwnedFd>>, waiting: Shared) {
             }
             FromZygote::Ended { jar, code, signal, cpu_us, peak_memory_bytes } => {
                 if let Some(end) = waiting.ends.remove(&jar) {
-                    let ended = Ended { code, signal, cpu_us, peak_memory_bytes };
+                    let ended = Exit { code, signal, cpu_us, peak_memory_bytes };
                     end.send(ended).ok(); // The run may have been dropped.
                 }
             }

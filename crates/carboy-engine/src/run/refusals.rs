@@ -12,8 +12,8 @@ use carboy_sys::name_of;
 use carboy_sys::seccomp::{Answer, Notification, answer, receive};
 use rustix::io::Errno;
 
-use crate::outside::{self, Status};
-use crate::planning::Baseline;
+use crate::facts::{Baseline, Refused, RefusedCall};
+use crate::kernel::proc::{self, Status};
 
 /// How long a granted thread may take to show up in the kernel's count before the next is judged.
 const SETTLE: Duration = Duration::from_millis(2);
@@ -26,14 +26,8 @@ pub(crate) struct Ledger<'a> {
     counts: BTreeMap<&'static str, (u64, String)>,
     /// All refused calls.
     pub total: u64,
-    /// The last refused call and what it was told.
-    pub last: Option<(&'static str, i32, String)>,
-    /// A thread was refused for want of a grant.
-    pub threads_refused: bool,
-    /// A child process was refused for want of a grant.
-    pub processes_refused: bool,
-    /// More memory was asked for than is left.
-    pub memory_refused: bool,
+    /// What of it the verdict needs.
+    pub refused: Refused,
     processes_started: u64,
     thread_granted: Option<(Instant, u64)>,
 }
@@ -46,10 +40,7 @@ impl<'a> Ledger<'a> {
             baseline,
             counts: BTreeMap::new(),
             total: 0,
-            last: None,
-            threads_refused: false,
-            processes_refused: false,
-            memory_refused: false,
+            refused: Refused::default(),
             processes_started: 0,
             thread_granted: None,
         }
@@ -90,7 +81,7 @@ impl<'a> Ledger<'a> {
             self.thread_granted = alive.map(|alive| (Instant::now(), alive));
             return Answer::Continue;
         }
-        self.threads_refused = true;
+        self.refused.threads = true;
         self.refuse(call, Errno::AGAIN.raw_os_error())
     }
 
@@ -113,7 +104,7 @@ impl<'a> Ledger<'a> {
             self.processes_started += 1;
             return Answer::Continue;
         }
-        self.processes_refused = true;
+        self.refused.processes = true;
         let errno = if self.limits.processes == 0 { Errno::PERM } else { Errno::AGAIN };
         self.refuse(call, errno.raw_os_error())
     }
@@ -122,12 +113,12 @@ impl<'a> Ledger<'a> {
     /// was asked for and that it could not be given.
     fn memory(&mut self, call: &Notification) -> Answer {
         let asked = call.args[1];
-        let held = outside::memory(call.thread)
+        let held = proc::memory(call.thread)
             .map_or(0, |(_, data)| data.saturating_sub(self.baseline.data_bytes));
         if held.saturating_add(asked) <= self.limits.memory_bytes {
             return Answer::Continue;
         }
-        self.memory_refused = true;
+        self.refused.memory = true;
         Answer::Refuse(Errno::NOMEM.raw_os_error())
     }
 
@@ -150,7 +141,7 @@ impl<'a> Ledger<'a> {
         let hint = self.profile.hint(call.call, &call.args).unwrap_or_default();
         self.total += 1;
         self.counts.entry(name).or_insert_with(|| (0, hint.to_owned())).0 += 1;
-        self.last = Some((name, errno, hint.to_owned()));
+        self.refused.last = Some(RefusedCall { errno, hint: hint.to_owned() });
         Answer::Refuse(errno)
     }
 

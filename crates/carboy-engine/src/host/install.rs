@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::EngineError;
+use crate::error::EngineError;
 
 /// The program that serves as helper, and the library an interpreter loads to become a zygote.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,0 +1,87 @@
+//! What is known of a run when it is over: how the watch over it ended, what the kernel counted, and
+//! what was refused. Plain data, from which `verdict` decides.
+
+use carboy_jail::JAR_FDS;
+use carboy_protocol::{FromJar, LimitName, Limits};
+
+/// What ended the watch over a run.
+#[derive(Debug)]
+pub(crate) enum Ending {
+    /// The jar sent its last frame.
+    Said(FromJar),
+    /// It sent something that is not a frame.
+    BrokenFrame(String),
+    /// It closed the pipe for its result and went on.
+    PipeClosed,
+    /// Its process ended without a last frame.
+    Gone,
+    /// The engine saw a limit crossed.
+    Limit(LimitName),
+    /// The caller ended it.
+    Cancelled,
+}
+
+/// How a jar's process ended and what it used, from whoever reaped it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Exit {
+    pub code: Option<i32>,
+    pub signal: Option<i32>,
+    pub cpu_us: u64,
+    pub peak_memory_bytes: u64,
+}
+
+/// What a jar holds before its job comes. Memory limits count from there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Baseline {
+    /// Its private memory.
+    pub data_bytes: u64,
+    /// Its address space.
+    pub address_bytes: u64,
+    /// Its resident memory that no file backs.
+    pub anonymous_bytes: u64,
+}
+
+/// What the kernel knows of the jar.
+#[derive(Debug, Default)]
+pub(crate) struct Facts {
+    pub exit: Exit,
+    /// What it had used before the job came: sealing, warming.
+    pub cpu_before_us: u64,
+    /// The most private memory that was seen, as the kernel counts it for its limit.
+    pub data_bytes: u64,
+    /// The address space at its highest.
+    pub peak_address_bytes: u64,
+    /// Resident memory at its highest.
+    pub peak_resident_bytes: u64,
+    pub open_descriptors: Option<u64>,
+    pub space_full: bool,
+    pub files_full: bool,
+    pub baseline: Baseline,
+}
+
+/// A system call that was refused, and what the code was told.
+#[derive(Clone, Debug)]
+pub(crate) struct RefusedCall {
+    pub errno: i32,
+    /// What to write instead.
+    pub hint: String,
+}
+
+/// What was refused in a run, as far as it tells why the run ended.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Refused {
+    /// The last refused call.
+    pub last: Option<RefusedCall>,
+    /// A thread was refused for want of a grant.
+    pub threads: bool,
+    /// A child process was refused for want of a grant.
+    pub processes: bool,
+    /// More memory was asked for than is left.
+    pub memory: bool,
+}
+
+/// How many descriptors a jar can have: the policy counts the guest's own files, and those that every
+/// jar has come on top.
+pub(crate) fn open_files(limits: &Limits) -> u64 {
+    limits.open_files + JAR_FDS.len() as u64
+}

@@ -1,0 +1,6 @@
+//! What the engine asks the kernel for, one file for each: processes as `/proc` shows them,
+//! descriptors whose readiness can be awaited, random ids.
+
+pub(crate) mod async_fd;
+pub(crate) mod id;
+pub(crate) mod proc;

@@ -1,0 +1,86 @@
+//! What every plan on this host has in common, resolved once: which files an interpreter needs, where
+//! they really lie, and who jars run as.
+
+use std::path::{Path, PathBuf};
+
+use carboy_jail::{Link, Mount};
+
+use crate::host::{Host, Installation, Python};
+use crate::plan::readable;
+
+/// What is to run, and on what.
+#[derive(Clone, Debug)]
+pub(crate) struct Base {
+    pub host: Host,
+    pub installation: Installation,
+    pub python: Python,
+    /// Modules that a zygote imports before it is ready.
+    pub preload: Vec<String>,
+    /// What of the host can be read, at its own place.
+    pub mounts: Vec<Mount>,
+    /// The symbolic links on the way there.
+    pub links: Vec<Link>,
+    /// The temporary directory inside a private root: `/tmp`, unless that would cover something that
+    /// is to be read.
+    pub temporary: PathBuf,
+    /// The folder that the interpreter's file really lies in.
+    pub origin: Option<PathBuf>,
+}
+
+impl Base {
+    /// Looks at the disk. Nothing that plans from this looks again.
+    pub fn resolve(
+        host: Host,
+        installation: Installation,
+        python: Python,
+        preload: Vec<String>,
+    ) -> Base {
+        let (mounts, links) = readable::tree(&readable::paths(&python));
+        let tmp = Path::new("/tmp");
+        let taken = mounts.iter().any(|mount| mount.target.starts_with(tmp));
+        let temporary = if taken { "/var/tmp".into() } else { tmp.into() };
+        let real = python.program.canonicalize().ok();
+        let origin = real.as_deref().and_then(Path::parent).map(Path::to_path_buf);
+        Base { host, installation, python, preload, mounts, links, temporary, origin }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use carboy_protocol::{Policy, Walls};
+
+    use super::*;
+    use crate::plan::Plan;
+
+    #[test]
+    fn planning_looks_at_the_disk_once() {
+        let folder = std::env::temp_dir().join(format!("carboy-base-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("bin")).unwrap();
+        std::fs::create_dir_all(folder.join("lib")).unwrap();
+        let program = folder.join("bin/python");
+        std::fs::write(&program, "").unwrap();
+        let real = folder.canonicalize().unwrap();
+        let host = Host { landlock_abi: 7, uid: 1000, gid: 1000, spare_id: None, processors: 2 };
+        let installation = Installation { program: "/x/carboy".into(), zygote: "/x/z.so".into() };
+        let python = Python {
+            program,
+            version: "3.11.0".into(),
+            venv: None,
+            readable: vec![folder.join("lib")],
+        };
+        let base = Base::resolve(host, installation, python, vec![]);
+        let plans = || {
+            [Walls::Full, Walls::Nested].map(|walls| {
+                let policy = Policy { walls, ..Policy::default() };
+                serde_json::to_string(&Plan::new(&base, &policy).unwrap()).unwrap()
+            })
+        };
+        let before = plans();
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(plans(), before, "planning looked at the disk again");
+        assert!(!folder.exists(), "planning made a directory");
+        let readable = |plan: &String| plan.contains(&*real.join("lib").to_string_lossy());
+        assert!(before.iter().all(readable), "the interpreter's files are not in the plan");
+        assert_eq!(base.origin, Some(real.join("bin")));
+    }
+}

@@ -1,0 +1,56 @@
+//! What is particular to one jar, and what makes two jars alike.
+
+use std::path::Path;
+
+use carboy_jail::{JarDirectory, JarPlan};
+use carboy_protocol::{Policy, Walls};
+
+use crate::facts::Baseline;
+use crate::plan::base::Base;
+use crate::plan::limits::rlimits;
+
+/// What of a policy the kernel is told when a jar is sealed. Jars of one shape are alike; all other
+/// limits are the engine's to keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Shape {
+    walls: Walls,
+    cpu_seconds: u64,
+    memory_bytes: u64,
+    file_bytes: u64,
+    files: u64,
+    open_files: u64,
+}
+
+impl Shape {
+    pub fn of(policy: &Policy) -> Shape {
+        let limits = &policy.limits;
+        Shape {
+            walls: policy.walls,
+            cpu_seconds: limits.cpu_ms.div_ceil(1000),
+            memory_bytes: limits.memory_bytes,
+            file_bytes: limits.file_bytes,
+            files: limits.files,
+            open_files: limits.open_files,
+        }
+    }
+}
+
+/// The kernel's limits and the writable directory of one jar. `folder` is its own directory on the
+/// host, if it has one there; otherwise it has one in memory.
+pub(crate) fn jar(
+    base: &Base,
+    policy: &Policy,
+    folder: Option<&Path>,
+    baseline: Baseline,
+) -> JarPlan {
+    let limits = &policy.limits;
+    let directory = match folder {
+        Some(path) => JarDirectory::Host { path: path.into() },
+        None => JarDirectory::Memory {
+            temporary: base.temporary.clone(),
+            bytes: limits.file_bytes,
+            inodes: limits.files,
+        },
+    };
+    JarPlan { directory, rlimits: rlimits(limits, baseline) }
+}

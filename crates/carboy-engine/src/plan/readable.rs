@@ -1,0 +1,111 @@
+//! Which files of the host an interpreter reads, and where they really lie.
+
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
+
+use carboy_jail::{Link, Mount, MountKind};
+
+use crate::host::Python;
+
+/// Where the loader finds libraries, and what else an interpreter reads of a host.
+const SYSTEM_READABLE: [&str; 6] = [
+    "/lib/x86_64-linux-gnu",
+    "/usr/lib/x86_64-linux-gnu",
+    "/lib64",
+    "/usr/lib64",
+    "/etc/ld.so.cache",
+    "/usr/share/zoneinfo",
+];
+
+/// What an interpreter reads: the loader's libraries, its own program, and what it said it needs.
+pub(super) fn paths(python: &Python) -> Vec<PathBuf> {
+    let system = SYSTEM_READABLE.iter().map(PathBuf::from).filter(|path| path.exists());
+    let mut paths: Vec<PathBuf> = system.collect();
+    paths.push(python.program.clone());
+    paths.extend(python.readable.iter().cloned());
+    paths
+}
+
+/// The mounts and links that make `paths` readable at their own places: each link on the way is
+/// made again, each real place is mounted once, and nothing that lies in another is mounted twice.
+pub(super) fn tree(paths: &[PathBuf]) -> (Vec<Mount>, Vec<Link>) {
+    let mut links: Vec<Link> = Vec::new();
+    let mut real = BTreeSet::new();
+    for path in paths {
+        real.extend(resolve(path, &mut links));
+    }
+    // Sorted: what contains another comes before it.
+    let mut kept: Vec<PathBuf> = Vec::new();
+    for path in real {
+        if !kept.iter().any(|folder| path.starts_with(folder)) {
+            kept.push(path);
+        }
+    }
+    links.retain(|link| !kept.iter().any(|folder| link.path.starts_with(folder)));
+    let mounts = kept.into_iter().map(|path| {
+        let kind = if path.is_dir() { MountKind::Directory } else { MountKind::File };
+        Mount { source: path.clone(), target: path, kind }
+    });
+    (mounts.collect(), links)
+}
+
+/// Walks a path as the kernel would, noting each link, and returns where it leads.
+fn resolve(path: &Path, links: &mut Vec<Link>) -> Option<PathBuf> {
+    let mut done = PathBuf::from("/");
+    let mut todo: Vec<std::ffi::OsString> = Vec::new();
+    let push = |todo: &mut Vec<std::ffi::OsString>, path: &Path| {
+        todo.extend(path.components().rev().filter_map(|part| match part {
+            Component::Normal(_) | Component::ParentDir => Some(part.as_os_str().to_owned()),
+            _ => None,
+        }));
+    };
+    push(&mut todo, path);
+    let mut followed = 0;
+    while let Some(part) = todo.pop() {
+        if part == ".." {
+            done.pop();
+            continue;
+        }
+        let here = done.join(&part);
+        let Ok(target) = std::fs::read_link(&here) else {
+            done = here;
+            continue;
+        };
+        followed += 1;
+        if followed > 40 {
+            return None;
+        }
+        let link = Link { path: here, target: target.clone() };
+        if !links.contains(&link) {
+            links.push(link);
+        }
+        if target.is_absolute() {
+            done = PathBuf::from("/");
+        }
+        push(&mut todo, &target);
+    }
+    done.exists().then_some(done)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn links_are_made_again_and_places_mounted_once() {
+        let base = std::env::temp_dir().join(format!("carboy-plan-{}", std::process::id()));
+        std::fs::create_dir_all(base.join("real/bin/deep")).unwrap();
+        symlink("real", base.join("alias")).unwrap();
+        symlink(base.join("alias/bin"), base.join("bin")).unwrap();
+        let paths = [base.join("bin"), base.join("real/bin/deep"), base.join("missing")];
+        let (mounts, links) = tree(&paths);
+        let base_real = base.canonicalize().unwrap();
+        std::fs::remove_dir_all(&base).unwrap();
+        let targets: Vec<_> = mounts.iter().map(|mount| mount.target.clone()).collect();
+        assert_eq!(targets, [base_real.join("real/bin")]);
+        let made: Vec<_> = links.iter().map(|link| link.path.clone()).collect();
+        assert!(made.contains(&base.join("bin")) && made.contains(&base.join("alias")));
+    }
+}

@@ -1,0 +1,74 @@
+//! What all jars behind the same walls have in common, and how the two walls differ.
+
+use std::path::PathBuf;
+
+use carboy_jail::profile::Profile;
+use carboy_jail::{Identity, JarWalls, LandlockPlan, filter};
+use carboy_protocol::{SetupFault, Walls};
+
+use crate::error::{EngineError, While};
+use crate::host::Host;
+use crate::plan::base::Base;
+
+/// The least Landlock version that both walls promise: file rules that cover truncation.
+pub(crate) const LANDLOCK_LEAST: u32 = 3;
+/// The host name inside.
+pub(super) const HOSTNAME: &str = "jar";
+/// What a jar may open of the host's devices.
+pub(super) const DEVICES: [&str; 3] = ["/dev/null", "/dev/random", "/dev/urandom"];
+/// The user and group of guest code inside full walls.
+const INSIDE: u32 = 1000;
+
+/// Whether jars write to a directory of the host, because they have no file system of their own.
+pub(crate) fn writes_to_host(walls: Walls) -> bool {
+    match walls {
+        Walls::Full => false,
+        Walls::Nested => true,
+    }
+}
+
+/// Who jars run as. A root engine steps down to a user that owns nothing, where one exists.
+pub(crate) fn identity(host: &Host, walls: Walls) -> Identity {
+    let spare = if host.uid == 0 { host.spare_id } else { None };
+    let (outer_uid, outer_gid) = spare.map_or((host.uid, host.gid), |id| (id, id));
+    let (inner_uid, inner_gid) = match walls {
+        Walls::Full => (INSIDE, INSIDE),
+        Walls::Nested => (outer_uid, outer_gid),
+    };
+    Identity { outer_uid, outer_gid, inner_uid, inner_gid, step_down: spare.is_some() }
+}
+
+/// The system-call profile behind these walls.
+pub(crate) fn profile(walls: Walls) -> Result<Profile, EngineError> {
+    Profile::process(walls)
+        .map_err(std::io::Error::other)
+        .while_doing("read the system-call profile")
+}
+
+/// What all jars of a zygote have in common.
+pub(crate) fn walls(base: &Base, walls: Walls, profile: &Profile) -> Result<JarWalls, EngineError> {
+    let abi = base.host.landlock_abi;
+    if abi < LANDLOCK_LEAST {
+        return Err(EngineError::Walls(SetupFault {
+            layer: "landlock".into(),
+            step: "landlock_create_ruleset".into(),
+            object: "version".into(),
+            answer: format!("the kernel offers {abi}, at least {LANDLOCK_LEAST} is needed"),
+        }));
+    }
+    // Everything readable has the same path inside and outside.
+    let mut readable: Vec<PathBuf> = base.mounts.iter().map(|mount| mount.target.clone()).collect();
+    readable.extend(DEVICES.iter().map(PathBuf::from));
+    let walls = JarWalls {
+        walls,
+        identity: identity(&base.host, walls),
+        hostname: HOSTNAME.into(),
+        landlock: LandlockPlan { abi, readable },
+        profile: profile.name.clone(),
+        program: filter::compile(profile),
+        closing: filter::compile_closing(profile),
+    };
+    #[cfg(feature = "ablation")]
+    let walls = crate::plan::ablation::walls(walls);
+    Ok(walls)
+}

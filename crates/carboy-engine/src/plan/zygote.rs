@@ -1,0 +1,106 @@
+//! What a helper builds and becomes: the place of a zygote, and what its interpreter is started with.
+
+use std::path::{Path, PathBuf};
+
+use carboy_jail::{Link, Mount, MountKind, ZygotePlan};
+use carboy_protocol::{WIRE_VERSION, Walls};
+
+use crate::plan::base::Base;
+use crate::plan::environment::{environment, usual_threads};
+use crate::plan::walls::{DEVICES, HOSTNAME, identity};
+
+/// Where the zygote library lies inside full walls.
+const LIBRARY_INSIDE: &str = "/carboy/zygote.so";
+
+/// What of the host is visible to a zygote, and where.
+struct Inside {
+    mounts: Vec<Mount>,
+    links: Vec<Link>,
+    library: PathBuf,
+    temporary: Option<PathBuf>,
+}
+
+/// The walls of a zygote. `folder` is where its jars write on the host, if they do.
+pub(crate) fn zygote(base: &Base, walls: Walls, folder: Option<PathBuf>) -> ZygotePlan {
+    let home = folder.clone().unwrap_or_else(|| base.temporary.clone());
+    let inside = match walls {
+        Walls::Full => private_root(base),
+        Walls::Nested => Inside {
+            mounts: vec![],
+            links: vec![],
+            library: base.installation.zygote.clone(),
+            temporary: None,
+        },
+    };
+    let plan = ZygotePlan {
+        wire: WIRE_VERSION,
+        walls,
+        identity: identity(&base.host, walls),
+        hostname: HOSTNAME.into(),
+        mounts: inside.mounts,
+        links: inside.links,
+        temporary: inside.temporary,
+        remove_at_end: folder,
+        program: base.python.program.clone(),
+        arguments: vec!["-I".into(), "-B".into(), "-c".into(), boot(base, &inside.library)],
+        environment: environment(base, &home),
+    };
+    #[cfg(feature = "ablation")]
+    let plan = crate::plan::ablation::zygote(plan);
+    plan
+}
+
+/// A root of its own, with what can be read, the devices and the library in it.
+fn private_root(base: &Base) -> Inside {
+    let mut mounts = base.mounts.clone();
+    mounts.extend(DEVICES.map(|device| Mount {
+        source: device.into(),
+        target: device.into(),
+        kind: MountKind::Device,
+    }));
+    mounts.push(Mount {
+        source: base.installation.zygote.clone(),
+        target: LIBRARY_INSIDE.into(),
+        kind: MountKind::File,
+    });
+    Inside {
+        mounts,
+        links: base.links.clone(),
+        library: LIBRARY_INSIDE.into(),
+        temporary: Some(base.temporary.clone()),
+    }
+}
+
+/// What the interpreter is started with: load the library, run its Python half.
+fn boot(base: &Base, library: &Path) -> String {
+    let names = serde_json::json!({
+        "preload": base.preload,
+        "environment": usual_threads(&base.host),
+    });
+    boot_text(library, &names)
+}
+
+/// Loads the library and runs its Python half, which sees `names`: strings, lists and objects of
+/// them, which Python reads as JSON writes them.
+fn boot_text(library: &Path, names: &serde_json::Value) -> String {
+    format!(
+        "import ctypes\n\
+         lib = ctypes.PyDLL({})\n\
+         lib.carboy_python_half.restype = ctypes.c_char_p\n\
+         exec(compile(lib.carboy_python_half().decode(), '<carboy>', 'exec'), \
+         {{'lib': lib, **{names}}})\n",
+        serde_json::Value::from(library.to_string_lossy()),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_module_name_cannot_leave_its_quotes() {
+        let names = serde_json::json!({ "preload": ["a'); import os; ('\""] });
+        let text = boot_text(Path::new("/x\"y"), &names);
+        assert!(text.contains(r#""/x\"y""#) && text.contains(r#"["a'); import os; ('\""]"#));
+    }
+}

@@ -1,0 +1,3 @@
+//! What guest code runs in.
+
+pub(crate) mod process;
