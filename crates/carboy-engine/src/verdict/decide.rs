@@ -52,7 +52,7 @@ fn gone(facts: &Facts, limits: &Limits) -> GuestError {
 
 /// The code raised. What it raised is its own word; whether a limit stands behind it is not.
 fn raised(failure: GuestFailure, facts: &Facts, refused: &Refused, limits: &Limits) -> GuestError {
-    let errno = failure.errno.map(Errno::from_raw_os_error);
+    let errno = failure.errno.and_then(errno);
     let crossed = if failure.type_name == "MemoryError" && out_of_memory(facts, refused, limits) {
         Some(LimitName::MemoryBytes)
     } else if matches!(errno, Some(Errno::NOSPC | Errno::FBIG | Errno::DQUOT)) && facts.files_full {
@@ -86,6 +86,11 @@ fn raised(failure: GuestFailure, facts: &Facts, refused: &Refused, limits: &Limi
     error.traceback = failure.traceback;
     error.line = failure.line;
     error
+}
+
+/// A number that the code said, if it is one that the kernel answers with. Anything may be raised.
+fn errno(said: i32) -> Option<Errno> {
+    (1..4096).contains(&said).then(|| Errno::from_raw_os_error(said))
 }
 
 fn out_of_memory(facts: &Facts, refused: &Refused, limits: &Limits) -> bool {

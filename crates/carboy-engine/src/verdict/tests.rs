@@ -302,3 +302,14 @@ fn an_exception_that_nothing_stands_behind_gets_the_hint_for_its_kind() {
         }
     }
 }
+
+#[test]
+fn an_errno_that_no_kernel_has_is_only_a_number() {
+    for errno in [0, -1, 4096, 5000, 65_536, i32::MIN, i32::MAX] {
+        let Ending::Said(FromJar::Failed(failure)) = exception("OSError", None) else {
+            unreachable!("made so above");
+        };
+        let failure = GuestFailure { errno: Some(errno), ..failure };
+        assert_exception(&bare(Ending::Said(FromJar::Failed(failure))), "OSError");
+    }
+}
