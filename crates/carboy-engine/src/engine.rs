@@ -11,10 +11,12 @@ use crate::admit::{language, request};
 use crate::error::{RequestError, RunError};
 use crate::host::{Host, Installation, Python};
 use crate::kernel::id::new_id;
-use crate::plan::{self, Base, Plan};
-use crate::pool::{self, Pool, PoolConfig};
+use crate::plan::{Base, Plan};
+use crate::pool::{Pool, PoolConfig};
 use crate::run::{self, Contact};
 use crate::runner::{RunOptions, Runner};
+use crate::tier::process::{Process, Renewal};
+use crate::tier::{Jar, Tier};
 use crate::verdict;
 
 /// What an engine is made of.
@@ -54,10 +56,9 @@ impl Config {
 
 /// Runs jobs. Dropping a run's future destroys its jar; dropping the engine ends everything.
 pub struct Engine {
-    base: Arc<Base>,
     ceiling: Option<Limits>,
     gate: Arc<Gate>,
-    pool: Arc<Pool>,
+    pool: Pool<Process>,
 }
 
 impl Engine {
@@ -65,26 +66,28 @@ impl Engine {
     pub fn new(config: Config) -> Result<Engine, RunError> {
         let python = Python::find(&config.python)?;
         let base = Base::resolve(Host::look(), config.installation, python, config.preload);
-        let base = Arc::new(base);
-        let pool = Arc::new(Pool::new(base.clone(), config.scratch, config.pool));
+        let PoolConfig { ceiling, renew_after_forks, renew_after } = config.pool;
+        let renewal = Renewal { after_forks: renew_after_forks, after: renew_after };
+        let pool = Pool::new(Process::new(base, config.scratch, renewal), ceiling);
         // A place without descriptors for a jar would be none.
-        let gate = GateConfig { running: config.gate.running.min(pool::slots()), ..config.gate };
-        Ok(Engine { base, ceiling: config.ceiling, gate: Gate::new(gate), pool })
+        let running = config.gate.running.min(Process::slots());
+        let gate = Gate::new(GateConfig { running, ..config.gate });
+        Ok(Engine { ceiling: config.ceiling, gate, pool })
     }
 
     /// The host this engine is on.
     pub fn host(&self) -> &Host {
-        &self.base.host
+        &self.base().host
     }
 
     /// The interpreter it runs.
     pub fn python(&self) -> &Python {
-        &self.base.python
+        &self.base().python
     }
 
     /// What a job under this policy would be sealed to.
     pub fn plan(&self, policy: &Policy) -> Result<Plan, RunError> {
-        Ok(Plan::new(&self.base, &self.admitted(policy)?)?)
+        Ok(self.pool.tier().explain(&self.admitted(policy)?)?)
     }
 
     /// Makes `count` jars for this policy stand, and waits until they do. They are kept standing.
@@ -92,9 +95,9 @@ impl Engine {
         Ok(self.pool.stand(&self.admitted(policy)?, count).await?)
     }
 
-    /// The processes of the jars that stand for this policy.
+    /// The processes of the jars that stand for this policy. For one that is not valid there are none.
     pub fn standing(&self, policy: &Policy) -> Vec<u32> {
-        self.pool.standing_processes(policy)
+        self.admitted(policy).map_or(vec![], |policy| self.pool.standing(&policy))
     }
 
     /// Runs a job to its end.
@@ -125,7 +128,7 @@ impl Engine {
             };
             Ok::<_, RunError>((place, jar))
         };
-        let (_place, jar) = tokio::select! {
+        let (_place, mut jar) = tokio::select! {
             both = admitted => both?,
             () = run::cancelled(&mut cancel) => return Err(RunError::Cancelled),
         };
@@ -135,13 +138,13 @@ impl Engine {
         let frame = JobFrame {
             code: job.code,
             inputs: job.inputs,
-            environment: plan::own_environment(&self.base, limits, jar.own_temporary()),
+            environment: self.pool.tier().environment(limits, &jar),
             guard: language::frame(language, report),
             tools: job.tools.clone(),
         };
         let contact =
             Contact { sink: options.chunks, cancel, tools: &job.tools, host: options.tools };
-        let record = run::run(jar, frame, limits, contact).await?;
+        let record = run::run(&mut jar, frame, limits, contact).await?;
         let exit = record.facts.exit;
         let usage = Usage {
             queue_ms,
@@ -149,15 +152,15 @@ impl Engine {
             cpu_ms: exit.cpu_us.saturating_sub(record.facts.cpu_before_us) as f64 / 1e3,
             peak_memory_bytes: exit.peak_memory_bytes,
         };
-        let mut denials = record.ledger.denials();
-        denials.extend(language::refused_in_run(&record.end));
-        let decided = verdict::decide(record.end, &record.facts, &record.ledger.refused, limits);
+        let mut denials = record.denials;
+        denials.extend(language::refused_in_run(&record.ending));
+        let decided = verdict::decide(record.ending, &record.facts, &record.refused, limits);
         let (result, error) = match decided {
             Ok(result) => (result, None),
             Err(error) => (None, Some(*error)),
         };
-        let isolation = record.jar.isolation.clone();
-        self.pool.bury(record.jar);
+        let isolation = jar.about().isolation.clone();
+        self.pool.bury(jar);
         drop(running);
         Ok(Outcome {
             id,
@@ -177,6 +180,10 @@ impl Engine {
     /// Ends every zygote and jar and waits until they are gone.
     pub async fn shutdown(&self) {
         self.pool.shutdown().await;
+    }
+
+    fn base(&self) -> &Base {
+        self.pool.tier().base()
     }
 
     /// The policy as it will be obeyed: valid, and lowered to the ceiling.

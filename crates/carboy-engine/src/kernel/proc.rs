@@ -90,24 +90,29 @@ impl Status {
     }
 }
 
-/// The private memory that a process, whose status this is, and its children hold beyond what each
-/// of them began with. What has ended holds nothing.
-pub(crate) fn held_beyond(pid: u32, status: Status, began_with: u64) -> u64 {
+/// The private memory that the children of a process, and theirs, hold beyond what each of them began
+/// with. What has ended holds nothing.
+pub(crate) fn children_hold(pid: u32, began_with: u64) -> u64 {
     let mut total = 0;
-    let mut todo = vec![(pid, Some(status))];
-    while let Some((pid, status)) = todo.pop() {
-        let status = status.or_else(|| Some(Status::of(pid).ok()?.with_memory(pid)));
+    let mut todo = children(pid);
+    while let Some(child) = todo.pop() {
+        let status = Status::of(child).ok().map(|status| status.with_memory(child));
         let held = status.and_then(|status| status.bytes("RssAnon:")).unwrap_or(0);
         total += held.saturating_sub(began_with);
-        // Any thread may have forked.
-        let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-        for thread in threads {
-            let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
-            let children = children.split_whitespace().filter_map(|word| word.parse().ok());
-            todo.extend(children.map(|child| (child, None)));
-        }
+        todo.extend(children(child));
     }
     total
+}
+
+/// The children of a process: any of its threads may have forked.
+fn children(pid: u32) -> Vec<u32> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let mut children = Vec::new();
+    for thread in threads {
+        let listed = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+        children.extend(listed.split_whitespace().filter_map(|word| word.parse::<u32>().ok()));
+    }
+    children
 }
 
 /// How many descriptors a process has open: newer kernels (6.2) say it as the size of the folder.

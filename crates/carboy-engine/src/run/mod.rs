@@ -1,7 +1,41 @@
-//! One run in one jar, from the job to the facts.
+//! One run in one jar: send the job, watch the jar, end it, and gather what the kernel knows of it.
+//!
+//! A run borrows its jar. `watch` waits until something decides how the run ends; what it waits for
+//! is in `stdio` (what the code prints), `speech` (the frames both ways), `tools` and `deadline` (calls
+//! to the caller and the time they take), `refusals` (calls that the filter announces) and `meter`
+//! (what is measured). `finish` ends the jar and adds up.
 
+mod contact;
+mod deadline;
+mod finish;
+mod meter;
 mod refusals;
+mod speech;
+mod stdio;
 mod tools;
 mod watch;
 
-pub(crate) use watch::{Contact, cancelled, run};
+use std::time::Instant;
+
+use carboy_protocol::{JobFrame, Limits};
+
+use crate::error::EngineError;
+use crate::run::finish::Record;
+use crate::run::watch::Watch;
+use crate::tier::Jar;
+
+pub(crate) use contact::{Contact, cancelled};
+
+/// Runs one job in `jar` to its end. The jar has been killed then, or has answered and waits to be.
+pub(crate) async fn run<J: Jar>(
+    jar: &mut J,
+    job: JobFrame,
+    limits: &Limits,
+    contact: Contact<'_>,
+) -> Result<Record, EngineError> {
+    let mut watch = Watch::new(jar, job, limits, contact)?;
+    let started = Instant::now();
+    let ending = watch.watch().await?;
+    let wall = started.elapsed();
+    watch.finish(ending, wall).await
+}

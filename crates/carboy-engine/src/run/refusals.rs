@@ -10,19 +10,25 @@ use carboy_jail::profile::{Grant, Profile, Verdict};
 use carboy_protocol::{Denial, Layer, Limits};
 use carboy_sys::name_of;
 use carboy_sys::seccomp::{Answer, Notification, answer, receive};
+use rustix::event::PollFlags;
 use rustix::io::Errno;
+use tokio::io::unix::AsyncFdReadyGuard;
 
 use crate::facts::{Baseline, Refused, RefusedCall};
+use crate::kernel::async_fd::ready_now;
 use crate::kernel::proc::{self, Status};
+use crate::tier::About;
 
 /// How long a granted thread may take to show up in the kernel's count before the next is judged.
 const SETTLE: Duration = Duration::from_millis(2);
 
 /// What was refused in one run, and what is still granted.
-pub(crate) struct Ledger<'a> {
+pub(super) struct Refusals<'a> {
     profile: Arc<Profile>,
     limits: &'a Limits,
     baseline: Baseline,
+    /// Nobody is left under the filter.
+    deaf: bool,
     counts: BTreeMap<&'static str, (u64, String)>,
     /// All refused calls.
     pub total: u64,
@@ -32,12 +38,13 @@ pub(crate) struct Ledger<'a> {
     thread_granted: Option<(Instant, u64)>,
 }
 
-impl<'a> Ledger<'a> {
-    pub fn new(profile: Arc<Profile>, limits: &'a Limits, baseline: Baseline) -> Ledger<'a> {
-        Ledger {
-            profile,
+impl<'a> Refusals<'a> {
+    pub fn new(about: &About, limits: &'a Limits) -> Refusals<'a> {
+        Refusals {
+            profile: about.profile.clone(),
             limits,
-            baseline,
+            baseline: about.baseline,
+            deaf: false,
             counts: BTreeMap::new(),
             total: 0,
             refused: Refused::default(),
@@ -46,8 +53,24 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// Takes one announced call and answers it.
-    pub fn serve(&mut self, listener: &OwnedFd) -> io::Result<()> {
+    /// Whether another call can be announced.
+    pub fn hears(&self) -> bool {
+        !self.deaf
+    }
+
+    /// Takes one announced call and answers it, if there is one. The kernel is asked first: receiving
+    /// would block if nothing waited, and the readiness that tokio remembers may be old.
+    pub fn hear(&mut self, mut ready: AsyncFdReadyGuard<'_, OwnedFd>) -> io::Result<()> {
+        match ready_now(ready.get_inner()) {
+            Ok(events) if events.contains(PollFlags::IN) => return self.serve(ready.get_inner()),
+            Ok(events) if events.is_empty() => ready.clear_ready(),
+            // Nobody is left under the filter. This readiness would never go away.
+            _ => self.deaf = true,
+        }
+        Ok(())
+    }
+
+    fn serve(&mut self, listener: &OwnedFd) -> io::Result<()> {
         let call = match receive(listener) {
             Ok(call) => call,
             // The caller was killed between the announcement and now.

@@ -1,5 +1,4 @@
-//! Calls of the caller's tools: what a run may call, how often, and what its waiting does to the
-//! deadline.
+//! Calls of the caller's tools: what a run may call, how often, and what became of it.
 //!
 //! A jar asks by a frame, the caller is told, and its answer goes back as a frame. The names are
 //! those that the job offered; arguments and answers are JSON that was looked at before it is passed
@@ -17,60 +16,11 @@ use serde_json::value::RawValue;
 use tokio::time::Instant as Moment;
 
 use crate::facts::Ending;
+use crate::run::deadline::Deadline;
 use crate::runner::{Answer, Call, IN_FLIGHT, ToolHost};
 
 /// How many bytes of arguments may wait with them.
 const IN_FLIGHT_BYTES: usize = 4 << 20;
-
-/// When a run is over, and how calls put that off.
-///
-/// A call that has a budget stops the clock until it is answered or the budget is used up. Calls
-/// that wait at the same time stop it together, not one after the other.
-#[derive(Debug)]
-pub(crate) struct Deadline {
-    at: Moment,
-    /// Until when each waiting call may stop the clock.
-    stopping: HashMap<u64, Moment>,
-    stopped: Option<Moment>,
-}
-
-impl Deadline {
-    pub fn new(at: Moment) -> Deadline {
-        Deadline { at, stopping: HashMap::new(), stopped: None }
-    }
-
-    /// When it is over, unless a call is answered or made before.
-    pub fn at(&self) -> Moment {
-        match (self.stopped, self.stopping.values().max()) {
-            (Some(since), Some(until)) => self.at + until.saturating_duration_since(since),
-            _ => self.at,
-        }
-    }
-
-    fn call(&mut self, call: u64, budget: Duration, now: Moment) {
-        self.settle(now);
-        if !budget.is_zero() {
-            self.stopping.insert(call, now + budget);
-            self.stopped = Some(now);
-        }
-    }
-
-    fn answered(&mut self, call: u64, now: Moment) {
-        self.settle(now);
-        self.stopping.remove(&call);
-        if self.stopping.values().all(|until| *until <= now) {
-            self.stopped = None;
-        }
-    }
-
-    /// Puts the end off by how long the clock has stood still.
-    fn settle(&mut self, now: Moment) {
-        let Some(since) = self.stopped else { return };
-        let until = self.stopping.values().max().copied().unwrap_or(since);
-        self.at += until.min(now).saturating_duration_since(since);
-        self.stopped = (now < until).then_some(now);
-    }
-}
 
 struct Waiting {
     since: Moment,
@@ -80,7 +30,7 @@ struct Waiting {
 }
 
 /// The calls of one run.
-pub(crate) struct Tools<'a> {
+pub(super) struct Tools<'a> {
     offered: &'a [Tool],
     most: u64,
     /// How much more JSON calls may bring as arguments.
@@ -90,16 +40,10 @@ pub(crate) struct Tools<'a> {
     /// Calls that the caller had no room for yet.
     unsent: VecDeque<Call>,
     made: Vec<ToolCall>,
-    pub deadline: Deadline,
 }
 
 impl<'a> Tools<'a> {
-    pub fn new(
-        offered: &'a [Tool],
-        limits: &Limits,
-        host: Option<ToolHost>,
-        deadline: Moment,
-    ) -> Tools<'a> {
+    pub fn new(offered: &'a [Tool], limits: &Limits, host: Option<ToolHost>) -> Tools<'a> {
         Tools {
             offered,
             most: limits.tool_calls,
@@ -108,7 +52,6 @@ impl<'a> Tools<'a> {
             waiting: HashMap::new(),
             unsent: VecDeque::new(),
             made: vec![],
-            deadline: Deadline::new(deadline),
         }
     }
 
@@ -121,7 +64,7 @@ impl<'a> Tools<'a> {
     }
 
     /// Takes a call from the jar; an end if it may not be.
-    pub fn take(&mut self, call: Call) -> Option<Ending> {
+    pub fn take(&mut self, call: Call, deadline: &mut Deadline) -> Option<Ending> {
         let broken = |what: &str| Some(Ending::BrokenFrame(what.into()));
         let Some(tool) = self.offered.iter().find(|tool| tool.name == call.tool) else {
             return broken("it called a tool that it was not offered");
@@ -141,7 +84,7 @@ impl<'a> Tools<'a> {
         };
         self.bytes_left = left;
         let now = Moment::now();
-        self.deadline.call(call.call, Duration::from_millis(tool.budget_ms), now);
+        deadline.call(call.call, Duration::from_millis(tool.budget_ms), now);
         self.waiting.insert(call.call, Waiting { since: now, bytes, place: self.made.len() });
         let tool = tool.name.clone();
         self.made.push(ToolCall { tool, status: CallStatus::Unanswered, wall_ms: 0.0 });
@@ -150,7 +93,7 @@ impl<'a> Tools<'a> {
     }
 
     /// Waits until the caller takes a call or gives an answer. Returns what the jar is to read.
-    pub async fn exchange(&mut self) -> Option<Vec<u8>> {
+    pub async fn exchange(&mut self, deadline: &mut Deadline) -> Option<Vec<u8>> {
         let Some(host) = &mut self.host else {
             // Nobody answers any more, so each call is told that.
             self.unsent.clear();
@@ -159,7 +102,7 @@ impl<'a> Tools<'a> {
             };
             let message = "nobody answers the calls of this run any more".into();
             let fault = ToolFault { kind: ToolFaultKind::Tool, message };
-            return self.answered(Answer { call, result: Err(fault) });
+            return self.answered(Answer { call, result: Err(fault) }, deadline);
         };
         let answer = tokio::select! {
             answer = host.answers.recv() => answer,
@@ -176,13 +119,13 @@ impl<'a> Tools<'a> {
         if answer.is_none() {
             self.host = None;
         }
-        self.answered(answer?)
+        self.answered(answer?, deadline)
     }
 
-    fn answered(&mut self, answer: Answer) -> Option<Vec<u8>> {
+    fn answered(&mut self, answer: Answer, deadline: &mut Deadline) -> Option<Vec<u8>> {
         let waited = self.waiting.remove(&answer.call)?;
         let now = Moment::now();
-        self.deadline.answered(answer.call, now);
+        deadline.answered(answer.call, now);
         let made = &mut self.made[waited.place];
         let result = answer.result.and_then(|value| usable(&made.tool, value));
         made.status = if result.is_ok() { CallStatus::Ok } else { CallStatus::Error };
@@ -219,43 +162,4 @@ fn usable(tool: &str, value: Option<Box<RawValue>>) -> Result<Option<Box<RawValu
     };
     let message = format!("what {tool} returned cannot be used: {why}");
     Err(ToolFault { kind: ToolFaultKind::Tool, message })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_call_puts_the_end_off_by_its_own_time_and_never_by_more_than_its_budget() {
-        let start = Moment::now();
-        let ms = Duration::from_millis;
-        let after = |deadline: &Deadline| (deadline.at() - start).as_millis();
-        let mut deadline = Deadline::new(start + ms(100));
-        // Without a budget nothing is put off.
-        deadline.call(1, ms(0), start);
-        assert_eq!(after(&deadline), 100);
-        deadline.answered(1, start + ms(10));
-        assert_eq!(after(&deadline), 100);
-        // While it waits, all of its budget may come; what it took is what counts.
-        deadline.call(2, ms(50), start + ms(20));
-        assert_eq!(after(&deadline), 150);
-        deadline.answered(2, start + ms(50));
-        assert_eq!(after(&deadline), 130);
-        // Two at once stop the clock together.
-        deadline.call(3, ms(40), start + ms(60));
-        deadline.call(4, ms(40), start + ms(70));
-        assert_eq!(after(&deadline), 180);
-        deadline.answered(3, start + ms(80));
-        deadline.answered(4, start + ms(90));
-        assert_eq!(after(&deadline), 160);
-        // One that takes longer than its budget runs on the run's time from then on.
-        deadline.call(5, ms(10), start + ms(100));
-        assert_eq!(after(&deadline), 170);
-        deadline.answered(5, start + ms(150));
-        assert_eq!(after(&deadline), 170);
-        // A budget that is used up stops nothing for the next call.
-        deadline.call(6, ms(10), start + ms(155));
-        deadline.call(7, ms(0), start + ms(169));
-        assert_eq!(after(&deadline), 180);
-    }
 }

@@ -1,3 +1,141 @@
-//! What guest code runs in.
+//! What guest code runs in, as the rest of the engine sees it: a tier makes jars, and a jar takes one
+//! job.
+//!
+//! Pools and runs are generic over these two traits and know nothing of walls, zygotes or
+//! directories. There is one tier, `process`; another one implements both and changes nothing above.
 
 pub(crate) mod process;
+
+use std::collections::BTreeMap;
+use std::hash::Hash;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use carboy_jail::profile::Profile;
+use carboy_protocol::{Artifact, Isolation, LimitName, Limits, Policy};
+use tokio::io::unix::AsyncFd;
+use tokio::net::unix::pipe;
+
+use crate::error::EngineError;
+use crate::facts::{Baseline, Exit};
+use crate::plan::Plan;
+
+/// Makes jars of one kind.
+pub(crate) trait Tier: Send + Sync + 'static {
+    /// What it makes.
+    type Jar: Jar;
+    /// What of a policy is settled when a jar is made. Jars of one shape are alike.
+    type Shape: Copy + Eq + Hash + Send + 'static;
+
+    /// What jars for this policy have in common.
+    fn shape(&self, policy: &Policy) -> Self::Shape;
+
+    /// What a jar for this policy would be sealed to.
+    fn explain(&self, policy: &Policy) -> Result<Plan, EngineError>;
+
+    /// Makes a jar, sealed and waiting for its job.
+    fn make(&self, policy: &Policy) -> impl Future<Output = Result<Self::Jar, EngineError>> + Send;
+
+    /// Where the environment of a job under these limits differs from what the jar has anyway.
+    fn environment(&self, limits: &Limits, jar: &Self::Jar) -> BTreeMap<String, String>;
+
+    /// Replaces what has served long enough. Jars that came from it are not current any more.
+    fn renew(&self) -> impl Future<Output = ()> + Send;
+
+    /// Ends everything that jars come from, and waits until it is gone.
+    fn shutdown(&self) -> impl Future<Output = ()> + Send;
+}
+
+/// One sealed place where guest code runs. Dropping it destroys it.
+pub(crate) trait Jar: Send + Sync + 'static {
+    /// What does not change while it is there.
+    fn about(&self) -> &About;
+
+    /// Everything of it that can be awaited.
+    fn io(&mut self) -> &mut Io;
+
+    /// Lets it run a throwaway job, so that the pages a first job touches are its own before it
+    /// stands.
+    fn warm(&mut self) -> impl Future<Output = Result<(), EngineError>> + Send;
+
+    /// Whether its process is still there.
+    fn is_alive(&self) -> bool;
+
+    /// Whether it may still be handed out: what it came from has not been replaced.
+    fn is_current(&self) -> bool;
+
+    /// The processor time that it has used.
+    fn cpu_us(&self) -> io::Result<u64>;
+
+    /// What the kernel shows of its memory now; nothing if it is gone.
+    fn sample(&self) -> Option<Sample>;
+
+    /// The private memory that it, of which this is a sample, and its children hold beyond what each
+    /// of them began with.
+    fn held_bytes(&self, sample: &Sample) -> u64;
+
+    /// How many descriptors it has open.
+    fn open_descriptors(&self) -> Option<u64>;
+
+    /// What it has written, against these limits.
+    fn files(&self, limits: &Limits) -> Files;
+
+    /// The plain files that it left. To be asked after its end: only then nobody writes any more.
+    fn artifacts(&self) -> Vec<Artifact>;
+
+    /// Ends it. Nothing in it survives.
+    fn kill(&self);
+
+    /// Waits until it has ended, and says how.
+    fn exit(&mut self) -> impl Future<Output = Result<Exit, EngineError>> + Send;
+}
+
+/// What does not change about a jar.
+pub(crate) struct About {
+    /// Its process, in our pid namespace.
+    pub pid: u32,
+    pub isolation: Isolation,
+    /// What it held before its job came.
+    pub baseline: Baseline,
+    /// By what the calls that it announces are judged.
+    pub profile: Arc<Profile>,
+}
+
+/// The ways into a jar and out of it.
+pub(crate) struct Io {
+    pub stdout: pipe::Receiver,
+    pub stderr: pipe::Receiver,
+    pub job: pipe::Sender,
+    pub frames: pipe::Receiver,
+    /// Announces calls that its filter does not decide.
+    pub listener: AsyncFd<OwnedFd>,
+    /// Readable when its process has ended.
+    pub pidfd: AsyncFd<OwnedFd>,
+}
+
+/// What the kernel shows of a jar's memory at one moment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sample {
+    /// Private memory, as the kernel counts it for its limit.
+    pub data_bytes: u64,
+    /// Resident memory that no file backs.
+    pub anonymous_bytes: u64,
+    /// The address space at its highest.
+    pub peak_address_bytes: u64,
+    /// Resident memory at its highest; not shown of a process that is ending.
+    pub peak_resident_bytes: Option<u64>,
+}
+
+/// What a jar has written.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Files {
+    /// A limit that it has crossed. Where the kernel keeps the limits, it cannot cross one.
+    pub over: Option<LimitName>,
+    /// No more bytes can be written.
+    pub space_full: bool,
+    /// No more files can be made.
+    pub files_full: bool,
+    /// It is certain that it has left nothing.
+    pub untouched: bool,
+}

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use carboy_engine::PoolConfig;
-use carboy_protocol::LimitName;
+use carboy_protocol::{LimitName, Limits};
 
 use crate::support::*;
 
@@ -80,6 +80,21 @@ async fn a_standing_jar_keeps_the_limits_of_its_policy() {
     let code = "x = bytearray(100 << 20)\nresult = len(x)";
     assert_limit(&bench.run(small, code).await, LimitName::MemoryBytes, 32 << 20);
     assert_eq!(result(&bench.run(large, code).await), (100 << 20).to_string());
+    bench.close().await;
+}
+
+#[tokio::test]
+async fn jars_for_a_policy_above_the_ceiling_are_found_where_they_stand() {
+    let ceiling = Limits { memory_bytes: 64 << 20, ..Limits::default() };
+    let bench = Bench::with_ceiling(ceiling);
+    let large = policy(|limits| limits.memory_bytes = 512 << 20);
+    bench.engine.stand(&large, 2).await.unwrap();
+    let standing = bench.engine.standing(&large);
+    assert_eq!(standing.len(), 2);
+    assert_eq!(bench.engine.standing(&policy(|limits| limits.wall_ms = 0)), [0; 0]);
+    // They keep to the ceiling, whatever was asked for.
+    let outcome = bench.run(large, "x = bytearray(100 << 20)").await;
+    assert_limit(&outcome, LimitName::MemoryBytes, 64 << 20);
     bench.close().await;
 }
 

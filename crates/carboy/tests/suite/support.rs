@@ -99,6 +99,10 @@ impl Bench {
         Bench::made(python(), &[], |config| config.gate = gate)
     }
 
+    pub fn with_ceiling(ceiling: Limits) -> Bench {
+        Bench::made(python(), &[], |config| config.ceiling = Some(ceiling))
+    }
+
     fn made(
         python: impl Into<PathBuf>,
         preload: &[&str],

@@ -1,15 +1,15 @@
-//! A sealed jar as the engine holds it. Dropping it destroys it.
+//! A sealed jar of this tier, as the engine holds it. Dropping it destroys it.
 
 use std::fs::File;
-use std::os::fd::{AsFd, OwnedFd};
+use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use carboy_jail::{SealReport, receive};
 use carboy_protocol::frame::{self, Decoder};
-use carboy_protocol::{FromJar, Isolation, Layers, SetupFault, ToJar, Walls};
-use tokio::io::unix::AsyncFd;
+use carboy_protocol::{Artifact, FromJar, Isolation, Limits, ToJar};
+use carboy_sys::cpu_time;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
@@ -19,45 +19,40 @@ use crate::error::{EngineError, While};
 use crate::facts::Exit;
 use crate::kernel::async_fd::{ready_now, watched};
 use crate::kernel::proc::{self, Status};
-use crate::tier::process::scratch::Scratch;
-use crate::tier::process::zygote::{ForkedJar, Zygote, expect};
+use crate::tier::process::scratch::{Directory, Scratch};
+use crate::tier::process::seal::{Unsealed, last_word, read_back};
+use crate::tier::process::zygote::{ForkedJar, Zygote};
+use crate::tier::{About, Files, Io, Jar, Sample};
 
 /// How long a fork may take to seal itself.
 const SEAL: Duration = Duration::from_secs(10);
+/// How long the kernel may take to end a killed jar.
+const REAP: Duration = Duration::from_secs(10);
 
 /// A jar that is sealed and waits for its job.
-pub(crate) struct Jar {
-    pub pidfd: AsyncFd<OwnedFd>,
-    pub pid: u32,
+pub(crate) struct ProcessJar {
+    about: About,
+    io: Io,
     /// Its `/proc/PID/status`.
-    pub status: File,
-    pub stdout: pipe::Receiver,
-    pub stderr: pipe::Receiver,
-    pub job: pipe::Sender,
-    pub frames: pipe::Receiver,
-    pub listener: AsyncFd<OwnedFd>,
-    pub directory: OwnedFd,
-    pub ended: oneshot::Receiver<Exit>,
-    pub isolation: Isolation,
+    status: File,
+    exit: oneshot::Receiver<Exit>,
     /// Where it came from. Kept: without its zygote a jar ends.
-    pub zygote: Arc<Zygote>,
+    zygote: Arc<Zygote>,
     /// Its temporary directory, as it is called inside.
-    pub temporary: PathBuf,
+    temporary: PathBuf,
     /// Its share of this process's descriptors.
-    pub slot: Option<OwnedSemaphorePermit>,
-    /// Its directory on the host, in nested walls. Removed after the process is gone.
-    pub scratch: Option<Scratch>,
+    _slot: OwnedSemaphorePermit,
+    directory: Directory,
 }
 
-impl Jar {
+impl ProcessJar {
     /// Waits until a fork has sealed itself, and checks from outside what it says.
-    pub async fn sealed(
+    pub(super) async fn sealed(
         forked: ForkedJar,
         zygote: Arc<Zygote>,
-        walls: Walls,
-        outer_uid: u32,
         scratch: Option<Scratch>,
-    ) -> Result<Jar, EngineError> {
+        slot: OwnedSemaphorePermit,
+    ) -> Result<ProcessJar, EngineError> {
         let [pidfd, stdout, stderr, job, frames, word] = forked.descriptors;
         // From here on an error ends the process: a jar is never left half made.
         let unsealed = Unsealed(Some(pidfd));
@@ -74,165 +69,132 @@ impl Jar {
         let pid = proc::pid_of(unsealed.pidfd()).while_doing("find a jar")?;
         let status = Status::open(pid).while_doing("look at a jar")?;
         let seen = Status::read(&status).while_doing("look at a jar")?;
-        let layers = read_back(&report, &seen, walls, outer_uid)?;
+        let layers = read_back(&report, &seen, zygote.walls, zygote.identity.outer_uid)?;
         let receiver = |fd| pipe::Receiver::from_owned_fd(fd).while_doing("watch a jar's pipe");
-        Ok(Jar {
+        let io = Io {
             stdout: receiver(stdout)?,
             stderr: receiver(stderr)?,
             frames: receiver(frames)?,
             job: pipe::Sender::from_owned_fd(job).while_doing("watch a jar's pipe")?,
             listener: watched(listener).while_doing("watch a jar's filter")?,
             pidfd: watched(unsealed.into_pidfd()).while_doing("watch a jar")?,
+        };
+        let about = About {
             pid,
+            isolation: Isolation { tier: "process".into(), walls: zygote.walls, layers },
+            baseline: zygote.baseline,
+            profile: zygote.profile.clone(),
+        };
+        Ok(ProcessJar {
+            about,
+            io,
             status,
-            directory,
-            ended: forked.ended,
-            isolation: Isolation { tier: "process".into(), walls, layers },
-            temporary: report.temporary,
+            exit: forked.ended,
             zygote,
-            slot: None,
-            scratch,
+            temporary: report.temporary,
+            _slot: slot,
+            directory: Directory::new(directory, scratch),
         })
     }
 
-    /// Lets it run a throwaway job, so that the pages a first job touches are its own before it
-    /// stands.
-    pub async fn warm(&mut self) -> Result<(), EngineError> {
-        let slow = EngineError::TooSlow { what: "warming a jar", seconds: SEAL.as_secs() };
-        let warmed = timeout(SEAL, self.warmed()).await.map_err(|_| slow)?;
-        warmed.while_doing("warm a jar")
-    }
-
-    async fn warmed(&mut self) -> std::io::Result<()> {
+    async fn warmed(&mut self) -> io::Result<()> {
         let body = serde_json::to_vec(&ToJar::Warm {})?;
-        let frame = frame::encode(&body).map_err(std::io::Error::other)?;
-        self.job.write_all(&frame).await?;
+        let frame = frame::encode(&body).map_err(io::Error::other)?;
+        self.io.job.write_all(&frame).await?;
         let mut decoder = Decoder::new(64);
         let mut piece = [0; 64];
         loop {
-            let count = self.frames.read(&mut piece).await?;
-            decoder.feed(&piece[..count]).map_err(std::io::Error::other)?;
+            let count = self.io.frames.read(&mut piece).await?;
+            decoder.feed(&piece[..count]).map_err(io::Error::other)?;
             match decoder.next() {
                 Some(body) => {
                     let FromJar::Ready {} = serde_json::from_slice(&body)? else {
-                        return Err(std::io::Error::other("it said something else"));
+                        return Err(io::Error::other("it said something else"));
                     };
                     return Ok(());
                 }
-                None if count == 0 => return Err(std::io::Error::other("it ended")),
+                None if count == 0 => return Err(io::Error::other("it ended")),
                 None => {}
             }
         }
     }
 
-    /// Whether its process is still there.
-    pub fn is_alive(&self) -> bool {
-        ready_now(self.pidfd.get_ref()).is_ok_and(|ready| ready.is_empty())
-    }
-
     /// Its temporary directory, if that has a name of its own.
     pub fn own_temporary(&self) -> Option<&Path> {
-        self.scratch.is_some().then_some(self.temporary.as_path())
-    }
-
-    /// Ends it. Nothing in it survives: it is the first process of its pid namespace, or (nested)
-    /// was never granted a child.
-    pub fn kill(&self) {
-        proc::kill(self.pidfd.get_ref());
+        self.directory.is_on_host().then_some(self.temporary.as_path())
     }
 }
 
-impl Drop for Jar {
+impl Jar for ProcessJar {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn io(&mut self) -> &mut Io {
+        &mut self.io
+    }
+
+    async fn warm(&mut self) -> Result<(), EngineError> {
+        let slow = EngineError::TooSlow { what: "warming a jar", seconds: SEAL.as_secs() };
+        let warmed = timeout(SEAL, self.warmed()).await.map_err(|_| slow)?;
+        warmed.while_doing("warm a jar")
+    }
+
+    fn is_alive(&self) -> bool {
+        ready_now(self.io.pidfd.get_ref()).is_ok_and(|ready| ready.is_empty())
+    }
+
+    fn is_current(&self) -> bool {
+        !self.zygote.is_retired()
+    }
+
+    fn cpu_us(&self) -> io::Result<u64> {
+        cpu_time(self.about.pid)
+    }
+
+    fn sample(&self) -> Option<Sample> {
+        let status = Status::read(&self.status).ok()?.with_memory(self.about.pid);
+        Some(Sample {
+            data_bytes: status.bytes("VmData:").unwrap_or(0),
+            anonymous_bytes: status.bytes("RssAnon:").unwrap_or(0),
+            peak_address_bytes: status.bytes("VmPeak:").unwrap_or(0),
+            peak_resident_bytes: status.bytes("VmHWM:"),
+        })
+    }
+
+    fn held_bytes(&self, sample: &Sample) -> u64 {
+        let began_with = self.about.baseline.anonymous_bytes;
+        sample.anonymous_bytes.saturating_sub(began_with)
+            + proc::children_hold(self.about.pid, began_with)
+    }
+
+    fn open_descriptors(&self) -> Option<u64> {
+        proc::open_descriptors(self.about.pid)
+    }
+
+    fn files(&self, limits: &Limits) -> Files {
+        self.directory.files(limits)
+    }
+
+    fn artifacts(&self) -> Vec<Artifact> {
+        self.directory.artifacts()
+    }
+
+    /// Nothing in it survives: it is the first process of its pid namespace, or (nested) was never
+    /// granted a child.
+    fn kill(&self) {
+        proc::kill(self.io.pidfd.get_ref());
+    }
+
+    async fn exit(&mut self) -> Result<Exit, EngineError> {
+        let slow = EngineError::TooSlow { what: "ending a jar", seconds: REAP.as_secs() };
+        let heard = timeout(REAP, &mut self.exit).await.map_err(|_| slow)?;
+        heard.map_err(|_| EngineError::ZygoteGone)
+    }
+}
+
+impl Drop for ProcessJar {
     fn drop(&mut self) {
         self.kill();
     }
-}
-
-/// Kills what it holds unless it is taken out.
-struct Unsealed(Option<OwnedFd>);
-
-impl Unsealed {
-    fn pidfd(&self) -> std::os::fd::BorrowedFd<'_> {
-        // Only `into_pidfd` takes it out, and that consumes this.
-        self.0.as_ref().map_or(rustix::fs::CWD, AsFd::as_fd)
-    }
-
-    fn into_pidfd(mut self) -> OwnedFd {
-        self.0.take().unwrap_or_else(|| unreachable!("taken out once"))
-    }
-}
-
-impl Drop for Unsealed {
-    fn drop(&mut self) {
-        if let Some(pidfd) = &self.0 {
-            proc::kill(pidfd);
-        }
-    }
-}
-
-type LastWord = (Result<SealReport, SetupFault>, Vec<OwnedFd>);
-
-async fn last_word(word: OwnedFd) -> std::io::Result<LastWord> {
-    rustix::io::ioctl_fionbio(&word, true)?;
-    let word = watched(word)?;
-    let mut said = None;
-    loop {
-        let mut ready = word.readable().await?;
-        let heard = ready.try_io(|socket| receive::<Result<_, _>>(socket.get_ref().as_fd()));
-        match (heard, said.is_some()) {
-            (Err(_would_block), _) => {}
-            (Ok(Ok(Some(word))), false) => said = Some(word),
-            // Its side is closed: it has said all, and nothing that sealing needed is left to it.
-            (Ok(Ok(None)), _) => {
-                let gone = || std::io::Error::other("it ended while sealing itself");
-                return said.ok_or_else(gone);
-            }
-            (Ok(Ok(Some(_))), true) => return Err(std::io::Error::other("it said two last words")),
-            (Ok(Err(error)), _) => return Err(error),
-        }
-    }
-}
-
-/// Compares what the jar reported with what the kernel shows of it, and both with the plan.
-fn read_back(
-    report: &SealReport,
-    status: &Status,
-    walls: Walls,
-    outer_uid: u32,
-) -> Result<Layers, EngineError> {
-    let zero = "0000000000000000";
-    expect("Seccomp", status.first("Seccomp:"), "2")?;
-    // Older kernels do not count them.
-    if let Some(filters) = status.first("Seccomp_filters:") {
-        expect("Seccomp_filters", Some(filters), "2")?;
-    }
-    expect("NoNewPrivs", status.first("NoNewPrivs:"), "1")?;
-    for set in ["CapInh:", "CapPrm:", "CapEff:", "CapAmb:"] {
-        expect("a capability set", status.first(set), zero)?;
-    }
-    expect("Uid", status.first("Uid:"), &outer_uid.to_string())?;
-    let full = walls == Walls::Full;
-    if full {
-        expect("CapBnd", status.first("CapBnd:"), zero)?;
-    }
-    Ok(Layers {
-        // The helper compared each namespace with the host's before the zygote went on, and the
-        // jar found itself to be the first process of a namespace below that.
-        user_ns: full,
-        mount_ns: full,
-        pid_ns: full && report.pid == 1,
-        net_ns: full,
-        ipc_ns: full,
-        uts_ns: full && report.hostname == "jar",
-        cgroup_ns: full,
-        private_root: report.private_root,
-        landlock_abi: report.landlock_abi,
-        seccomp: "process".into(),
-        seccomp_filters: 2,
-        no_new_privs: true,
-        no_capabilities: true,
-        bounding_set_empty: status.first("CapBnd:") == Some(zero),
-        uid: report.uid,
-        cgroup: "none".into(),
-    })
 }

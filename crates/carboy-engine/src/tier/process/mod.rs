@@ -1,5 +1,167 @@
-//! Jars that are forks of a warm CPython behind walls.
+//! The process tier: jars that are forks of a warm CPython behind walls.
 
-pub(crate) mod jar;
-pub(crate) mod scratch;
-pub(crate) mod zygote;
+mod jar;
+mod scratch;
+mod seal;
+mod talk;
+mod zygote;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use carboy_protocol::{Limits, Policy, Walls};
+use tokio::sync::{Mutex, Semaphore};
+
+use crate::error::{EngineError, While};
+use crate::kernel::id::new_id;
+use crate::plan::{self, Base, Plan, Shape};
+use crate::tier::Tier;
+use jar::ProcessJar;
+use scratch::Scratch;
+use zygote::Zygote;
+
+/// How long a zygote serves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Renewal {
+    pub after_forks: u64,
+    pub after: Duration,
+}
+
+/// One zygote for each kind of walls, started when it is first needed, replaced when it dies, and
+/// renewed without a moment in which there is none.
+pub(crate) struct Process {
+    base: Base,
+    /// Where jars that write to the host have their directories.
+    scratch: PathBuf,
+    renewal: Renewal,
+    zygotes: [(Walls, Mutex<Option<Arc<Zygote>>>); 2],
+    /// How often everything was ended.
+    endings: AtomicUsize,
+    /// One for each jar that this process has descriptors for.
+    slots: Arc<Semaphore>,
+}
+
+impl Process {
+    pub fn new(base: Base, scratch: PathBuf, renewal: Renewal) -> Process {
+        Process {
+            base,
+            scratch,
+            renewal,
+            zygotes: [Walls::Full, Walls::Nested].map(|walls| (walls, Mutex::default())),
+            endings: AtomicUsize::new(0),
+            slots: Arc::new(Semaphore::new(Process::slots())),
+        }
+    }
+
+    /// What is to run, and on what.
+    pub fn base(&self) -> &Base {
+        &self.base
+    }
+
+    /// How many jars can be held at once: each takes up to eleven descriptors.
+    pub fn slots() -> usize {
+        let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+        let most = usize::try_from(most.unwrap_or(1 << 20)).unwrap_or(1 << 20);
+        (most.saturating_sub(64) / 11).clamp(4, 10_000)
+    }
+
+    /// The place of the zygote for these walls.
+    fn place(&self, walls: Walls) -> &Mutex<Option<Arc<Zygote>>> {
+        let [full, nested] = &self.zygotes;
+        if full.0 == walls { &full.1 } else { &nested.1 }
+    }
+
+    /// The zygote for these walls, started if there is none.
+    async fn zygote(&self, walls: Walls) -> Result<Arc<Zygote>, EngineError> {
+        let mut place = self.place(walls).lock().await;
+        if let Some(zygote) = place.as_ref().filter(|zygote| zygote.is_alive()) {
+            return Ok(zygote.clone());
+        }
+        let zygote = Arc::new(Zygote::start(&self.base, walls, &self.scratch).await?);
+        *place = Some(zygote.clone());
+        Ok(zygote)
+    }
+
+    async fn make_from(
+        &self,
+        zygote: Arc<Zygote>,
+        policy: &Policy,
+    ) -> Result<ProcessJar, EngineError> {
+        let slot = self.slots.clone().acquire_owned().await;
+        let slot = slot.map_err(std::io::Error::other).while_doing("wait for a slot")?;
+        let scratch = match &zygote.folder {
+            None => None,
+            Some(folder) => Some(
+                Scratch::make(folder.join(new_id()?), &zygote.identity)
+                    .while_doing("make a private directory")?,
+            ),
+        };
+        let own = scratch.as_ref().map(Scratch::path);
+        let plan = plan::jar(&self.base, policy, own, zygote.baseline);
+        let forked = zygote.fork(plan).await?;
+        ProcessJar::sealed(forked, zygote, scratch, slot).await
+    }
+}
+
+impl Tier for Process {
+    type Jar = ProcessJar;
+    type Shape = Shape;
+
+    fn shape(&self, policy: &Policy) -> Shape {
+        Shape::of(policy)
+    }
+
+    fn explain(&self, policy: &Policy) -> Result<Plan, EngineError> {
+        Plan::new(&self.base, policy)
+    }
+
+    /// Forks a jar and seals it. If the zygote dies meanwhile, another is asked: no guest code has
+    /// run yet.
+    async fn make(&self, policy: &Policy) -> Result<ProcessJar, EngineError> {
+        let endings = self.endings.load(Ordering::Relaxed);
+        let meant_to_end = || self.endings.load(Ordering::Relaxed) != endings;
+        let zygote = self.zygote(policy.walls).await?;
+        match self.make_from(zygote.clone(), policy).await {
+            Err(_) if zygote.has_gone().await && !meant_to_end() => {
+                self.make_from(self.zygote(policy.walls).await?, policy).await
+            }
+            made => made,
+        }
+    }
+
+    fn environment(&self, limits: &Limits, jar: &ProcessJar) -> BTreeMap<String, String> {
+        plan::own_environment(&self.base, limits, jar.own_temporary())
+    }
+
+    /// The old zygote ends with its last jar.
+    async fn renew(&self) {
+        for (walls, place) in &self.zygotes {
+            let is_old = |zygote: &Arc<Zygote>| {
+                zygote.forks() >= self.renewal.after_forks || zygote.age() >= self.renewal.after
+            };
+            if !place.lock().await.as_ref().is_some_and(is_old) {
+                continue;
+            }
+            // The old one goes on serving if a new one cannot be had.
+            if let Ok(zygote) = Zygote::start(&self.base, *walls, &self.scratch).await
+                && let Some(old) = place.lock().await.replace(Arc::new(zygote))
+            {
+                old.retire();
+            }
+        }
+    }
+
+    async fn shutdown(&self) {
+        self.endings.fetch_add(1, Ordering::Relaxed);
+        for (_, place) in &self.zygotes {
+            if let Some(zygote) = place.lock().await.take() {
+                zygote.shutdown().await;
+            }
+        }
+        // Once more: a run that came meanwhile may have asked a zygote that was about to end.
+        self.endings.fetch_add(1, Ordering::Relaxed);
+    }
+}

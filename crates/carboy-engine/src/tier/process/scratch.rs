@@ -8,9 +8,13 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use carboy_jail::{Identity, open_directory, remove_tree};
-use carboy_protocol::Artifact;
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Gid, Mode, Stat, Uid, chownat, mkdirat, statat};
+use carboy_jail::{Identity, JAR_DIRECTORY_INODES, open_directory, remove_tree};
+use carboy_protocol::{Artifact, LimitName, Limits};
+use rustix::fs::{
+    AtFlags, CWD, Dir, FileType, Gid, Mode, Stat, Uid, chownat, fstatfs, mkdirat, statat,
+};
+
+use crate::tier::Files;
 
 /// How deep a tree is followed.
 const MAX_DEPTH: usize = 64;
@@ -18,7 +22,7 @@ const MAX_DEPTH: usize = 64;
 const MAX_ARTIFACTS: usize = 1000;
 
 /// A directory for the jar's user alone.
-pub(crate) fn make_private(path: &Path, identity: &Identity) -> io::Result<()> {
+pub(super) fn make_private(path: &Path, identity: &Identity) -> io::Result<()> {
     mkdirat(CWD, path, Mode::RWXU)?;
     if identity.step_down {
         let (uid, gid) = (Uid::from_raw(identity.outer_uid), Gid::from_raw(identity.outer_gid));
@@ -29,7 +33,7 @@ pub(crate) fn make_private(path: &Path, identity: &Identity) -> io::Result<()> {
 
 /// A directory with `jar` and `tmp` in it that is removed when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Scratch {
+pub(super) struct Scratch {
     path: PathBuf,
     handle: OwnedFd,
 }
@@ -51,7 +55,7 @@ impl Scratch {
 
     /// Bytes on the disk and entries. `None` if they cannot be counted, because the tree is too
     /// deep: no honest program makes such a tree.
-    pub fn usage(&self) -> Option<(u64, u64)> {
+    fn usage(&self) -> Option<(u64, u64)> {
         let mut used = (0_u64, 0_u64);
         let counted = walk(&self.handle, &mut Vec::new(), &mut |path, _, found| {
             used.1 += 1;
@@ -69,6 +73,59 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         // What cannot be removed now goes when the helper ends, which removes all of it.
         remove_tree(&self.path).ok();
+    }
+}
+
+/// Where a jar writes: a file system in memory, which the kernel bounds, or a directory of the host.
+#[derive(Debug)]
+pub(super) struct Directory {
+    handle: OwnedFd,
+    /// On the host, if it is there. Removed after the process is gone.
+    scratch: Option<Scratch>,
+}
+
+impl Directory {
+    pub fn new(handle: OwnedFd, scratch: Option<Scratch>) -> Directory {
+        Directory { handle, scratch }
+    }
+
+    /// Whether it is on the host.
+    pub fn is_on_host(&self) -> bool {
+        self.scratch.is_some()
+    }
+
+    /// What was written, against these limits.
+    pub fn files(&self, limits: &Limits) -> Files {
+        match &self.scratch {
+            Some(scratch) => counted(scratch.usage(), limits),
+            None => fstatfs(&self.handle).map_or(Files::default(), |space| Files {
+                over: None,
+                space_full: space.f_bavail == 0,
+                files_full: space.f_ffree == 0,
+                untouched: space.f_files - space.f_ffree == JAR_DIRECTORY_INODES,
+            }),
+        }
+    }
+
+    /// The plain files that a run left, by name. Links, pipes and devices are not artifacts, and
+    /// neither is a name that is not text, or a file that the code hid.
+    pub fn artifacts(&self) -> Vec<Artifact> {
+        artifacts(&self.handle)
+    }
+}
+
+/// What so many bytes and entries are against the limits. What cannot be counted is too much.
+fn counted(used: Option<(u64, u64)>, limits: &Limits) -> Files {
+    let over = match used {
+        None => Some(LimitName::Files),
+        Some((bytes, _)) if bytes > limits.file_bytes => Some(LimitName::FileBytes),
+        Some((_, files)) => (files > limits.files).then_some(LimitName::Files),
+    };
+    Files {
+        over,
+        space_full: used.is_some_and(|(bytes, _)| bytes >= limits.file_bytes),
+        files_full: used.is_none_or(|(_, files)| files >= limits.files),
+        untouched: false,
     }
 }
 
@@ -115,9 +172,7 @@ fn walk(
     true
 }
 
-/// The plain files that a run left, by name. Links, pipes and devices are not artifacts, and
-/// neither is a name that is not text, or a file that the code hid.
-pub(crate) fn artifacts(folder: &OwnedFd) -> Vec<Artifact> {
+fn artifacts(folder: &OwnedFd) -> Vec<Artifact> {
     let mut list = Vec::new();
     walk(folder, &mut Vec::new(), &mut |path, name, found| {
         let parts = path.iter().chain([name]).map(|part| part.to_str());
@@ -130,4 +185,32 @@ pub(crate) fn artifacts(folder: &OwnedFd) -> Vec<Artifact> {
     });
     list.sort_by(|a, b| a.path.cmp(&b.path));
     list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_counted_is_over_its_limit_or_full_or_neither() {
+        let limits = Limits { file_bytes: 100, files: 5, ..Limits::default() };
+        let (bytes, files) = (Some(LimitName::FileBytes), Some(LimitName::Files));
+        for (used, over, space_full, files_full) in [
+            (Some((0, 0)), None, false, false),
+            (Some((99, 4)), None, false, false),
+            (Some((100, 5)), None, true, true),
+            (Some((101, 5)), bytes, true, true),
+            (Some((100, 6)), files, true, true),
+            (Some((101, 6)), bytes, true, true),
+            // A tree too deep to be counted.
+            (None, files, false, true),
+        ] {
+            let found = counted(used, &limits);
+            assert_eq!(
+                (found.over, found.space_full, found.files_full),
+                (over, space_full, files_full)
+            );
+            assert!(!found.untouched);
+        }
+    }
 }

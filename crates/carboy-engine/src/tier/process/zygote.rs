@@ -2,21 +2,19 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use carboy_jail::profile::Profile;
-use carboy_jail::{JarPlan, JarWalls, ZygotePlan, receive, send};
-use carboy_protocol::{FromZygote, SetupFault, ToZygote, WIRE_VERSION, Walls};
+use carboy_jail::{Identity, JarPlan, JarWalls};
+use carboy_protocol::{FromZygote, SetupFault, ToZygote, Walls};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::pipe::{PipeFlags, pipe_with};
-use tokio::io::AsyncReadExt;
 use tokio::io::unix::AsyncFd;
-use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -29,16 +27,16 @@ use crate::kernel::id::new_id;
 use crate::kernel::proc::{self, Status};
 use crate::plan::{self, Base};
 use crate::tier::process::scratch::make_private;
+use crate::tier::process::seal::expect;
+use crate::tier::process::talk::{greet, hear, keep_last, tell};
 
 /// How long an interpreter may take to start and import what it was told to.
 const START: Duration = Duration::from_secs(60);
 /// How long a zygote may take to fork.
 const FORK: Duration = Duration::from_secs(30);
-/// How much of a zygote's standard error is kept.
-const KEPT_STDERR: usize = 4096;
 
 /// A jar that was forked and is sealing itself.
-pub(crate) struct ForkedJar {
+pub(super) struct ForkedJar {
     /// pidfd, stdout, stderr, job, frames, last word.
     pub descriptors: [OwnedFd; 6],
     pub ended: oneshot::Receiver<Exit>,
@@ -60,7 +58,7 @@ fn locked(shared: &Shared) -> std::sync::MutexGuard<'_, Waiting> {
 }
 
 /// A running zygote.
-pub(crate) struct Zygote {
+pub(super) struct Zygote {
     control: Arc<AsyncFd<OwnedFd>>,
     waiting: Shared,
     next: AtomicU64,
@@ -68,6 +66,12 @@ pub(crate) struct Zygote {
     reader: JoinHandle<()>,
     helper: tokio::sync::Mutex<Child>,
     lifeline: Mutex<Option<OwnedFd>>,
+    /// Another one serves in its place.
+    retired: AtomicBool,
+    /// What it stands behind.
+    pub walls: Walls,
+    /// Who its jars run as.
+    pub identity: Identity,
     /// What it held when it became ready.
     pub baseline: Baseline,
     /// The profile that its jars are sealed with.
@@ -88,6 +92,7 @@ impl Zygote {
         };
         let unused = Unused(folder.clone());
         let plan = plan::zygote(base, walls, folder.clone());
+        let identity = plan.identity.clone();
         let (ours, theirs) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
                 .while_doing("make a socket pair")?;
@@ -139,6 +144,9 @@ impl Zygote {
             reader,
             helper: tokio::sync::Mutex::new(helper),
             lifeline: Mutex::new(Some(lifeline)),
+            retired: AtomicBool::new(false),
+            walls,
+            identity,
             baseline,
             profile: Arc::new(profile),
             folder,
@@ -169,6 +177,16 @@ impl Zygote {
     /// How long it has served.
     pub fn age(&self) -> Duration {
         self.born.elapsed()
+    }
+
+    /// Another one serves in its place. What came from it is not handed out any more.
+    pub fn retire(&self) {
+        self.retired.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether another one serves in its place.
+    pub fn is_retired(&self) -> bool {
+        self.retired.load(Ordering::Relaxed)
     }
 
     /// Asks for a fork and waits for its descriptors.
@@ -248,78 +266,6 @@ impl Drop for Zygote {
     }
 }
 
-pub(crate) fn expect(
-    what: &'static str,
-    found: Option<&str>,
-    wanted: &str,
-) -> Result<(), EngineError> {
-    let found = found.unwrap_or("nothing");
-    if found == wanted {
-        return Ok(());
-    }
-    Err(EngineError::Posture { what, found: found.into(), wanted: wanted.into() })
-}
-
-async fn tell(control: &AsyncFd<OwnedFd>, message: &impl serde::Serialize) -> io::Result<()> {
-    loop {
-        let mut ready = control.writable().await?;
-        match ready.try_io(|socket| send(socket.get_ref().as_fd(), message, &[])) {
-            Ok(result) => return result,
-            Err(_would_block) => {}
-        }
-    }
-}
-
-type Heard = Option<(FromZygote, Vec<OwnedFd>)>;
-
-async fn hear(control: &AsyncFd<OwnedFd>) -> io::Result<Heard> {
-    loop {
-        let mut ready = control.readable().await?;
-        match ready.try_io(|socket| receive(socket.get_ref().as_fd())) {
-            Ok(result) => return result,
-            Err(_would_block) => {}
-        }
-    }
-}
-
-/// The first words: plan, started, prepare, ready. `None` means that it ended without a word.
-async fn greet(
-    control: &AsyncFd<OwnedFd>,
-    plan: &ZygotePlan,
-    walls: JarWalls,
-) -> Result<Option<(OwnedFd, String)>, EngineError> {
-    tell(control, plan).await.while_doing("send the plan")?;
-    let mut pidfd = None;
-    let mut walls = Some(walls);
-    loop {
-        match hear(control).await.while_doing("listen to the zygote")? {
-            None => return Ok(None),
-            Some((FromZygote::Failed(fault), _)) => return Err(EngineError::Walls(fault)),
-            Some((FromZygote::NotPreloaded { module, error }, _)) => {
-                return Err(EngineError::NotPreloaded { module, error });
-            }
-            Some((FromZygote::Started {}, descriptors)) => {
-                pidfd = descriptors.into_iter().next();
-                if let Some(walls) = walls.take() {
-                    let prepare = ToZygote::<JarWalls, JarPlan>::Prepare(walls);
-                    match tell(control, &prepare).await {
-                        // It failed meanwhile. What it said about that is still to be heard.
-                        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-                        other => other.while_doing("send the walls")?,
-                    }
-                }
-            }
-            Some((FromZygote::Ready { wire, python }, _)) => {
-                if wire != WIRE_VERSION {
-                    return Err(EngineError::Version { found: wire, wanted: WIRE_VERSION });
-                }
-                return Ok(pidfd.map(|pidfd| (pidfd, python)));
-            }
-            Some(_) => {}
-        }
-    }
-}
-
 /// Passes on what the zygote says until it is gone.
 async fn read(control: Arc<AsyncFd<OwnedFd>>, waiting: Shared) {
     while let Ok(Some((message, descriptors))) = hear(&control).await {
@@ -387,17 +333,4 @@ fn too_few_descriptors() -> SetupFault {
         object: "the descriptors of a jar".into(),
         answer: "not all arrived; this process may have too many open files (ulimit -n)".into(),
     }
-}
-
-/// The end of a stream, bounded.
-async fn keep_last(stream: OwnedFd) -> String {
-    let Ok(mut stream) = pipe::Receiver::from_owned_fd(stream) else { return String::new() };
-    let mut kept = Vec::new();
-    let mut piece = [0; 1024];
-    while let Ok(count @ 1..) = stream.read(&mut piece).await {
-        kept.extend_from_slice(&piece[..count]);
-        let excess = kept.len().saturating_sub(KEPT_STDERR);
-        kept.drain(..excess);
-    }
-    String::from_utf8_lossy(&kept).into_owned()
 }

@@ -1,0 +1,89 @@
+//! The end of a run: the last look at the jar, its end, and what is still in its pipes.
+
+use std::time::Duration;
+
+use carboy_protocol::{Artifact, Denial, LimitName, Output, ToolCall};
+
+use crate::error::EngineError;
+use crate::facts::{Ending, Facts, Refused};
+use crate::run::meter::Last;
+use crate::run::watch::{PIECE, Watch, read_now};
+use crate::runner::Stream;
+use crate::tier::Jar;
+
+/// Everything a run left behind, for the verdict and the outcome.
+pub(crate) struct Record {
+    pub ending: Ending,
+    pub facts: Facts,
+    pub refused: Refused,
+    pub denials: Vec<Denial>,
+    pub stdout: Output,
+    pub stderr: Output,
+    pub wall: Duration,
+    pub tool_calls: Vec<ToolCall>,
+    pub artifacts: Vec<Artifact>,
+}
+
+impl<J: Jar> Watch<'_, J> {
+    /// Looks at the jar while it is there, and ends it.
+    ///
+    /// It is killed, always. One that gave its answer, left no file and had no children is known by
+    /// what it used up to then, and nobody waits for its end: it is left to whoever buries it, because
+    /// taking a process down takes longer than most runs. Any other is killed now and waited for,
+    /// because how it ended is the cause.
+    pub async fn finish(mut self, ending: Ending, wall: Duration) -> Result<Record, EngineError> {
+        let Last { mut facts, is_known } = self.meter.last(self.jar, &ending);
+        if !is_known {
+            self.jar.kill();
+        }
+        let ending = self.drain(ending).await;
+        let mut artifacts = vec![];
+        if !is_known {
+            facts.exit = self.jar.exit().await?;
+            artifacts = self.jar.artifacts();
+        }
+        let (stdout, stderr) = self.stdio.outputs();
+        Ok(Record {
+            ending,
+            facts,
+            denials: self.refusals.denials(),
+            refused: self.refusals.refused,
+            stdout,
+            stderr,
+            wall,
+            tool_calls: self.tools.made(),
+            artifacts,
+        })
+    }
+
+    /// Reads what the jar had written before it ended. Never waits for more: what is not in the pipes
+    /// now is nobody's. A jar that was left alive because it had answered is killed if there is
+    /// anything, so that it cannot go on writing while that is handed on.
+    async fn drain(&mut self, ending: Ending) -> Ending {
+        let mut piece = [0; PIECE];
+        if self.stdio.is_waiting() {
+            self.jar.kill();
+        }
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            loop {
+                let io = self.jar.io();
+                let pipe = match stream {
+                    Stream::Stdout => &io.stdout,
+                    Stream::Stderr => &io.stderr,
+                };
+                let Ok(count @ 1..) = read_now(pipe, &mut piece) else { break };
+                self.jar.kill();
+                self.stdio.hand_on().await;
+                if self.stdio.wrote(stream, &piece[..count]) {
+                    self.stdio.hand_on().await;
+                    return match ending {
+                        Ending::Said(_) | Ending::Gone => Ending::Limit(LimitName::OutputBytes),
+                        decided => decided,
+                    };
+                }
+            }
+        }
+        self.stdio.hand_on().await;
+        ending
+    }
+}

@@ -1,0 +1,87 @@
+//! What is measured of a jar: at intervals, because there are ways to use memory and files that the
+//! kernel does not count against a limit, and once more at the end.
+
+use std::time::Duration;
+
+use carboy_protocol::{FromJar, LimitName, Limits};
+use tokio::time::{Instant as Moment, Interval, MissedTickBehavior, interval_at};
+
+use crate::error::{EngineError, While};
+use crate::facts::{Ending, Exit, Facts};
+use crate::tier::Jar;
+
+/// How often a jar's memory, and on the host its directory, is measured.
+const MEASURE: Duration = Duration::from_millis(20);
+
+/// The measurements of one run.
+pub(super) struct Meter<'a> {
+    limits: &'a Limits,
+    ticks: Interval,
+    /// What the jar had used before the job came.
+    cpu_before_us: u64,
+    /// The most private memory that was seen.
+    peak_data: u64,
+}
+
+/// What was seen of a jar at the end, before anything was done to it.
+pub(super) struct Last {
+    pub facts: Facts,
+    /// It answered, left nothing and still stands, and all it used is in the facts: nobody has to
+    /// wait for its end.
+    pub is_known: bool,
+}
+
+impl<'a> Meter<'a> {
+    pub fn new<J: Jar>(jar: &J, limits: &'a Limits) -> Result<Meter<'a>, EngineError> {
+        let cpu_before_us = jar.cpu_us().while_doing("read a jar's clock")?;
+        let mut ticks = interval_at(Moment::now() + MEASURE, MEASURE);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Ok(Meter { limits, ticks, cpu_before_us, peak_data: 0 })
+    }
+
+    /// Waits until it is time to measure.
+    pub async fn tick(&mut self) {
+        self.ticks.tick().await;
+    }
+
+    /// A limit that the jar has crossed.
+    pub fn over<J: Jar>(&mut self, jar: &J) -> Option<LimitName> {
+        self.memory_over(jar).or_else(|| jar.files(self.limits).over)
+    }
+
+    /// The kernel counts private memory when it is mapped, but there are ways to map it that it
+    /// does not count. What is really there is measured, with some room for its imprecision.
+    fn memory_over<J: Jar>(&mut self, jar: &J) -> Option<LimitName> {
+        let sample = jar.sample()?;
+        self.peak_data = self.peak_data.max(sample.data_bytes);
+        let room = self.limits.memory_bytes / 16 + (1 << 20);
+        let most = self.limits.memory_bytes + room;
+        (jar.held_bytes(&sample) > most).then_some(LimitName::MemoryBytes)
+    }
+
+    /// Looks once more. Of one that answered it does not matter how many files it has open.
+    pub fn last<J: Jar>(&self, jar: &J, ending: &Ending) -> Last {
+        let answered = matches!(ending, Ending::Said(FromJar::Done { .. }));
+        let sample = jar.sample();
+        let cpu_us = jar.cpu_us().unwrap_or(self.cpu_before_us);
+        let open_descriptors = if answered { None } else { jar.open_descriptors() };
+        let files = jar.files(self.limits);
+        let peak = sample.and_then(|sample| sample.peak_resident_bytes);
+        // A process that has ended shows nothing, and its number may be somebody else's: what was read
+        // above counts if it is still there now. Children count too, and only whoever reaps the jar
+        // knows of them.
+        let is_complete = peak.is_some() && jar.is_alive() && self.limits.processes == 0;
+        let facts = Facts {
+            exit: Exit { cpu_us, peak_memory_bytes: peak.unwrap_or(0), ..Exit::default() },
+            cpu_before_us: self.cpu_before_us,
+            data_bytes: self.peak_data.max(sample.map_or(0, |sample| sample.data_bytes)),
+            peak_address_bytes: sample.map_or(0, |sample| sample.peak_address_bytes),
+            peak_resident_bytes: peak.unwrap_or(0),
+            open_descriptors,
+            space_full: files.space_full,
+            files_full: files.files_full,
+            baseline: jar.about().baseline,
+        };
+        Last { facts, is_known: answered && files.untouched && is_complete }
+    }
+}

@@ -1,0 +1,187 @@
+//! The frames of a run: the job and answers to calls down, calls and the last word up.
+//!
+//! Every byte that comes up is the guest's. It is bounded and checked before anything is built from
+//! it, and a length that is claimed is not believed.
+
+use std::collections::VecDeque;
+use std::io;
+use std::time::Duration;
+
+use carboy_protocol::frame::{self, Decoder, FrameFault};
+use carboy_protocol::json::{self, JsonFault, MAX_DEPTH};
+use carboy_protocol::{FromJar, JobFrame, LimitName, Limits, ToJar};
+use tokio::io::AsyncWriteExt;
+use tokio::net::unix::pipe;
+use tokio::time::Instant as Moment;
+
+use crate::error::{EngineError, While};
+use crate::facts::Ending;
+use crate::runner::Call;
+
+/// What a frame may carry beside a result: names, a message, a traceback.
+const FRAME_ROOM: u64 = 64 << 10;
+/// How many levels of JSON the message around a result has.
+const AROUND: usize = 2;
+/// How long a jar that closed its result pipe may take to end, before that is what it did.
+const CLOSING: Duration = Duration::from_millis(100);
+
+/// What a frame from a jar is.
+pub(super) enum Heard {
+    /// A call, after which the code goes on.
+    Call(Call),
+    /// The end: the last frame, or something that is none.
+    Last(Ending),
+}
+
+/// How large a result may be.
+#[derive(Clone, Copy)]
+struct ResultBounds {
+    bytes: u64,
+    depth: u64,
+}
+
+/// Both directions.
+pub(super) struct Speech {
+    bounds: ResultBounds,
+    decoder: Decoder,
+    /// How much came through the pipe for the result since the last call.
+    said_bytes: u64,
+    /// It claimed a frame that is longer than allowed.
+    overlong: bool,
+    /// Until when it may go on, after it closed the pipe for its result.
+    closing: Option<Moment>,
+    /// Frames that the jar has not read yet, and how much of the first it has.
+    unread: VecDeque<Vec<u8>>,
+    read: usize,
+}
+
+impl Speech {
+    /// Begins with the job.
+    pub fn new(job: JobFrame, limits: &Limits) -> Result<Speech, EngineError> {
+        let most = usize::try_from(limits.result_bytes + FRAME_ROOM).unwrap_or(usize::MAX);
+        let body = serde_json::to_vec(&ToJar::Job(job))
+            .map_err(io::Error::other)
+            .while_doing("write the job")?;
+        let first = frame::encode(&body).map_err(io::Error::other).while_doing("frame the job")?;
+        Ok(Speech {
+            bounds: ResultBounds { bytes: limits.result_bytes, depth: limits.result_depth },
+            decoder: Decoder::new(most),
+            said_bytes: 0,
+            overlong: false,
+            closing: None,
+            unread: VecDeque::from([first]),
+            read: 0,
+        })
+    }
+
+    /// How many frames the jar has not read yet.
+    pub fn unread(&self) -> usize {
+        self.unread.len()
+    }
+
+    /// Sends another frame down.
+    pub fn say(&mut self, frame: Vec<u8>) {
+        self.unread.push_back(frame);
+    }
+
+    /// Writes what is left of the first frame; waits for ever if there is none.
+    pub async fn write(&self, pipe: &mut pipe::Sender) -> io::Result<usize> {
+        match self.unread.front() {
+            Some(frame) => pipe.write(&frame[self.read..]).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// So much of the first frame was written.
+    pub fn wrote(&mut self, written: io::Result<usize>) {
+        match written {
+            Ok(count @ 1..) => {
+                self.read += count;
+                if self.unread.front().is_some_and(|frame| self.read >= frame.len()) {
+                    self.unread.pop_front();
+                    self.read = 0;
+                }
+            }
+            // A jar that reads no more gets no more; the deadline sees to that.
+            _ => {
+                self.unread.clear();
+                self.read = 0;
+            }
+        }
+    }
+
+    /// The pipe for the result is closed.
+    pub fn close(&mut self) {
+        self.closing = Some(Moment::now() + CLOSING);
+    }
+
+    /// When a jar that closed the pipe for its result is waited for no longer.
+    pub fn closing(&self) -> Option<Moment> {
+        self.closing
+    }
+
+    /// Takes a piece of what the jar says; an end if it is too much, or breaks a frame.
+    pub fn feed(&mut self, piece: &[u8]) -> Option<Ending> {
+        self.said_bytes += piece.len() as u64;
+        match self.decoder.feed(piece) {
+            Ok(()) => None,
+            // A claim is not a fact. It becomes one when that much has come.
+            Err(FrameFault::TooLong { .. }) => {
+                let too_much = self.said_bytes > self.bounds.bytes;
+                self.overlong = true;
+                too_much.then_some(Ending::Limit(LimitName::ResultBytes))
+            }
+            Err(fault) => Some(Ending::BrokenFrame(fault.to_string())),
+        }
+    }
+
+    /// The next whole frame.
+    pub fn next(&mut self) -> Option<Heard> {
+        let body = self.decoder.next()?;
+        Some(match parse(&body, self.bounds) {
+            Ok(FromJar::Call(call)) => {
+                self.said_bytes = self.decoder.held() as u64;
+                Heard::Call(call)
+            }
+            Ok(FromJar::Ready {}) => broken("it said that it was ready"),
+            Ok(_) if self.decoder.held() > 0 => broken("it said more after its last frame"),
+            Ok(last) => Heard::Last(Ending::Said(last)),
+            Err(ending) => Heard::Last(ending),
+        })
+    }
+
+    /// What it means that nothing more comes.
+    pub fn finish(&self) -> Ending {
+        if self.overlong {
+            return Ending::BrokenFrame("it claimed a frame longer than it sent".into());
+        }
+        match self.decoder.finish() {
+            Ok(()) => Ending::Gone,
+            Err(fault) => Ending::BrokenFrame(fault.to_string()),
+        }
+    }
+}
+
+fn broken(what: &str) -> Heard {
+    Heard::Last(Ending::BrokenFrame(what.into()))
+}
+
+/// Checks a frame, and only then builds a message from it.
+fn parse(body: &[u8], bounds: ResultBounds) -> Result<FromJar, Ending> {
+    let depth = match json::depth(body, MAX_DEPTH + AROUND) {
+        Ok(depth) => depth as u64,
+        Err(JsonFault::TooDeep) => return Err(Ending::Limit(LimitName::ResultDepth)),
+        Err(fault) => return Err(Ending::BrokenFrame(fault.to_string())),
+    };
+    let message: FromJar = serde_json::from_slice(body)
+        .map_err(|_| Ending::BrokenFrame("it is not a message that a jar may send".into()))?;
+    match &message {
+        FromJar::Done { result: Some(result) } if result.get().len() as u64 > bounds.bytes => {
+            Err(Ending::Limit(LimitName::ResultBytes))
+        }
+        FromJar::Done { .. } if depth > bounds.depth + AROUND as u64 => {
+            Err(Ending::Limit(LimitName::ResultDepth))
+        }
+        _ => Ok(message),
+    }
+}

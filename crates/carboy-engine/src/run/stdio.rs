@@ -1,0 +1,108 @@
+//! What the code prints: kept up to the limit, and passed on to whoever listens.
+
+use std::time::Duration;
+
+use carboy_protocol::Output;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use crate::runner::{Chunk, Stream};
+
+/// How long a receiver of output may take for a chunk after the run. The outcome has it anyway.
+const HAND_ON: Duration = Duration::from_secs(5);
+
+/// What a captured stream has so far.
+#[derive(Default)]
+struct Capture {
+    kept: Vec<u8>,
+    bytes: u64,
+    closed: bool,
+}
+
+impl Capture {
+    fn output(self) -> Output {
+        let truncated = self.bytes > self.kept.len() as u64;
+        let text = String::from_utf8_lossy(&self.kept).into_owned();
+        Output { text, bytes: self.bytes, truncated }
+    }
+}
+
+/// Standard output and standard error of a run.
+pub(super) struct Stdio {
+    out: Capture,
+    err: Capture,
+    /// How much of both is kept.
+    most: u64,
+    sink: Option<mpsc::Sender<Chunk>>,
+    /// What the sink had no room for yet. Nothing more is read until it has.
+    unsent: Option<Chunk>,
+}
+
+impl Stdio {
+    pub fn new(most: u64, sink: Option<mpsc::Sender<Chunk>>) -> Stdio {
+        Stdio { out: Capture::default(), err: Capture::default(), most, sink, unsent: None }
+    }
+
+    /// Whether more is to be read of a stream.
+    pub fn reads(&self, stream: Stream) -> bool {
+        let capture = match stream {
+            Stream::Stdout => &self.out,
+            Stream::Stderr => &self.err,
+        };
+        !capture.closed && !self.is_waiting()
+    }
+
+    /// Whether something waits for the sink.
+    pub fn is_waiting(&self) -> bool {
+        self.unsent.is_some()
+    }
+
+    /// Keeps what was written, up to the limit; true if it is crossed. Nothing means the end.
+    pub fn wrote(&mut self, stream: Stream, piece: &[u8]) -> bool {
+        let before = self.out.bytes + self.err.bytes;
+        let capture = match stream {
+            Stream::Stdout => &mut self.out,
+            Stream::Stderr => &mut self.err,
+        };
+        if piece.is_empty() {
+            capture.closed = true;
+            return false;
+        }
+        let room = self.most.saturating_sub(before);
+        let kept = &piece[..piece.len().min(usize::try_from(room).unwrap_or(usize::MAX))];
+        capture.kept.extend_from_slice(kept);
+        capture.bytes += piece.len() as u64;
+        if self.sink.is_some() && !kept.is_empty() {
+            self.unsent = Some(Chunk { stream, bytes: kept.to_vec() });
+        }
+        before + piece.len() as u64 > self.most
+    }
+
+    /// Waits until the sink has room, and gives it what waits. Nothing is lost if this is dropped.
+    pub async fn pass(&mut self) {
+        if let Some(sink) = &self.sink
+            && let Ok(room) = sink.reserve().await
+        {
+            if let Some(chunk) = self.unsent.take() {
+                room.send(chunk);
+            }
+            return;
+        }
+        // Nobody listens any more; the outcome still gets it.
+        (self.sink, self.unsent) = (None, None);
+    }
+
+    /// Hands on what waits. The jar is dead by now, so the receiver may take some time.
+    pub async fn hand_on(&mut self) {
+        if let (Some(sink), Some(chunk)) = (&self.sink, self.unsent.take())
+            && !matches!(timeout(HAND_ON, sink.send(chunk)).await, Ok(Ok(())))
+        {
+            self.sink = None;
+        }
+    }
+
+    /// What was printed, for the outcome.
+    pub fn outputs(self) -> (Output, Output) {
+        (self.out.output(), self.err.output())
+    }
+}

@@ -1,0 +1,118 @@
+//! What a fork says when it has sealed itself, and whether the kernel agrees.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use carboy_jail::{SealReport, receive};
+use carboy_protocol::{Layers, SetupFault, Walls};
+
+use crate::error::EngineError;
+use crate::kernel::async_fd::watched;
+use crate::kernel::proc::{self, Status};
+
+/// Kills what it holds unless it is taken out.
+pub(super) struct Unsealed(pub Option<OwnedFd>);
+
+impl Unsealed {
+    pub fn pidfd(&self) -> std::os::fd::BorrowedFd<'_> {
+        // Only `into_pidfd` takes it out, and that consumes this.
+        self.0.as_ref().map_or(rustix::fs::CWD, AsFd::as_fd)
+    }
+
+    pub fn into_pidfd(mut self) -> OwnedFd {
+        self.0.take().unwrap_or_else(|| unreachable!("taken out once"))
+    }
+}
+
+impl Drop for Unsealed {
+    fn drop(&mut self) {
+        if let Some(pidfd) = &self.0 {
+            proc::kill(pidfd);
+        }
+    }
+}
+
+/// The report or the fault, and the descriptors that came with it.
+type LastWord = (Result<SealReport, SetupFault>, Vec<OwnedFd>);
+
+/// Waits for the one thing that a jar says before it closes its socket, with what came along.
+pub(super) async fn last_word(word: OwnedFd) -> std::io::Result<LastWord> {
+    rustix::io::ioctl_fionbio(&word, true)?;
+    let word = watched(word)?;
+    let mut said = None;
+    loop {
+        let mut ready = word.readable().await?;
+        let heard = ready.try_io(|socket| receive::<Result<_, _>>(socket.get_ref().as_fd()));
+        match (heard, said.is_some()) {
+            (Err(_would_block), _) => {}
+            (Ok(Ok(Some(word))), false) => said = Some(word),
+            // Its side is closed: it has said all, and nothing that sealing needed is left to it.
+            (Ok(Ok(None)), _) => {
+                let gone = || std::io::Error::other("it ended while sealing itself");
+                return said.ok_or_else(gone);
+            }
+            (Ok(Ok(Some(_))), true) => return Err(std::io::Error::other("it said two last words")),
+            (Ok(Err(error)), _) => return Err(error),
+        }
+    }
+}
+
+/// Compares what the jar reported with what the kernel shows of it, and both with the plan.
+pub(super) fn read_back(
+    report: &SealReport,
+    status: &Status,
+    walls: Walls,
+    outer_uid: u32,
+) -> Result<Layers, EngineError> {
+    let zero = "0000000000000000";
+    expect("Seccomp", status.first("Seccomp:"), "2")?;
+    // Older kernels do not count them.
+    if let Some(filters) = status.first("Seccomp_filters:") {
+        expect("Seccomp_filters", Some(filters), "2")?;
+    }
+    expect("NoNewPrivs", status.first("NoNewPrivs:"), "1")?;
+    for set in ["CapInh:", "CapPrm:", "CapEff:", "CapAmb:"] {
+        expect("a capability set", status.first(set), zero)?;
+    }
+    expect("Uid", status.first("Uid:"), &outer_uid.to_string())?;
+    // Nested walls have no namespaces, and who is not root cannot empty a bounding set.
+    let full = match walls {
+        Walls::Full => {
+            expect("CapBnd", status.first("CapBnd:"), zero)?;
+            true
+        }
+        Walls::Nested => false,
+    };
+    Ok(Layers {
+        // The helper compared each namespace with the host's before the zygote went on, and the
+        // jar found itself to be the first process of a namespace below that.
+        user_ns: full,
+        mount_ns: full,
+        pid_ns: full && report.pid == 1,
+        net_ns: full,
+        ipc_ns: full,
+        uts_ns: full && report.hostname == "jar",
+        cgroup_ns: full,
+        private_root: report.private_root,
+        landlock_abi: report.landlock_abi,
+        seccomp: "process".into(),
+        seccomp_filters: 2,
+        no_new_privs: true,
+        no_capabilities: true,
+        bounding_set_empty: status.first("CapBnd:") == Some(zero),
+        uid: report.uid,
+        cgroup: "none".into(),
+    })
+}
+
+/// An error if the kernel shows something else than was planned.
+pub(super) fn expect(
+    what: &'static str,
+    found: Option<&str>,
+    wanted: &str,
+) -> Result<(), EngineError> {
+    let found = found.unwrap_or("nothing");
+    if found == wanted {
+        return Ok(());
+    }
+    Err(EngineError::Posture { what, found: found.into(), wanted: wanted.into() })
+}
