@@ -1,14 +1,15 @@
 //! The checks and generators of this workspace: `cargo xtask tidy` and `cargo xtask generate`,
 //! and `xtask without`, with which tests take a system call away.
 //!
-//! `tidy` holds what neither the compiler nor clippy can: which crate may use which, what a file
-//! opens with, how long it is, the form of the changelog, and that generated files and links are
+//! `tidy` holds what neither the compiler nor clippy can: which crate and which room may use which,
+//! what a file opens with, how long it is, the form of the changelog, and that generated files and links are
 //! true. It reports every fault at once, each with what to do.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command for people")]
 
 mod arrows;
 mod changelog;
+mod circles;
 mod claims;
 mod drill;
 mod fault;
@@ -17,6 +18,10 @@ mod guard_rules;
 mod limits;
 mod links;
 mod name;
+mod python_imports;
+mod rooms;
+mod rust_imports;
+mod rust_tokens;
 mod sources;
 mod tree;
 mod without;
@@ -67,6 +72,7 @@ fn tidy(root: &Path) -> io::Result<ExitCode> {
     let workspace = Workspace::read(root)?;
     let faults: Vec<Fault> = [
         arrows::check(&workspace),
+        rooms::check(&tree)?,
         name::check(&tree, &workspace)?,
         sources::check_files(&tree)?,
         sources::check_unsafe(&tree, &workspace)?,
