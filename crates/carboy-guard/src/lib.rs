@@ -108,8 +108,8 @@ fn parsed(source: &str, most: usize) -> Result<Parsed<ModModule>, Findings> {
     let options = ParseOptions::from(Mode::Module).with_target_version(PythonVersion::PY313);
     let parsed = parse_unchecked(source, options);
     if let Some(error) = parsed.errors().first() {
-        let message = format_args!("not Python: {}", error.error);
-        let instead = "mend the line; nothing else was looked at";
+        let message = format_args!("invalid syntax: {}", error.error);
+        let instead = "fix this line; the rest was not checked";
         return Err(Findings::one(Rule::Syntax, error.location, message, instead));
     }
     if let Some(error) = parsed.unsupported_syntax_errors().first() {

@@ -18,8 +18,9 @@ const INDENTS: usize = 100;
 /// What is wrong with a text before it is parsed. Empty means that it can be.
 pub(crate) fn look(source: &str, most: usize) -> Findings {
     if source.len() > most {
-        let message = format_args!("the source has {} bytes, of at most {most}", source.len());
-        let instead = "put data into inputs and keep the code short";
+        let message =
+            format_args!("the source has {} bytes; at most {most} are allowed", source.len());
+        let instead = "pass data as inputs, and keep the code short";
         return Findings::one(Rule::SourceSize, TextRange::default(), message, instead);
     }
     let mut found = Findings::default();
@@ -27,9 +28,9 @@ pub(crate) fn look(source: &str, most: usize) -> Findings {
     coding_cookie(source, &mut found);
     if found.is_empty() && is_too_deep(source) {
         let message = format_args!(
-            "nests deeper than {DEPTH} operations or {INDENTS} blocks, or its brackets do not match"
+            "more than {DEPTH} nested operations or {INDENTS} nested blocks, or unbalanced brackets"
         );
-        let instead = "use names for parts of it, or a loop over a list";
+        let instead = "assign parts of it to variables, or use a loop";
         found.add(Rule::NestingDepth, deep_line(source), message, instead);
     }
     found
@@ -52,8 +53,8 @@ fn odd_characters(source: &str, found: &mut Findings) {
     };
     for (at, c) in source.char_indices().filter(|(_, c)| odd(*c)) {
         let code = u32::from(c);
-        let message = format_args!("the character U+{code:04X} is not shown as what it is");
-        let instead = format_args!("leave it out, or write it as \\u{code:04x} in a text");
+        let message = format_args!("the character U+{code:04X} is invisible or reorders text");
+        let instead = format_args!("remove it, or write it as \\u{code:04x} in a string");
         found.add(Rule::OddCharacter, range(at, c.len_utf8()), message, instead);
     }
 }
@@ -76,8 +77,8 @@ fn coding_cookie(source: &str, found: &mut Findings) {
         if let Some(name) = claimed {
             let plain = name.to_ascii_lowercase().replace('_', "-");
             if plain != "utf-8" && plain != "utf8" {
-                let message = format_args!("the source claims the encoding {name}");
-                let instead = "leave the line out: source is always UTF-8";
+                let message = format_args!("the source declares the encoding {name}");
+                let instead = "remove the line: source is always UTF-8";
                 found.add(
                     Rule::CodingCookie,
                     range(start, line.trim_end().len()),

@@ -3,7 +3,7 @@
 use ruff_python_ast::{Expr, ExprAttribute, ExprContext};
 use ruff_text_size::{Ranged, TextRange};
 
-use crate::names::{is_dunder, shown};
+use crate::names::{is_dunder, shown, shown_in};
 use crate::profile::TABLES;
 use crate::rule::Rule;
 use crate::walk::walker::{Seen, Walker};
@@ -13,22 +13,40 @@ use crate::walk::walker::{Seen, Walker};
 pub(crate) fn refused_anywhere(name: &str) -> Option<(Rule, &'static str, &'static str)> {
     let names = &TABLES.names;
     if names.interpreter.contains(name) {
-        let why = "leads into the interpreter";
-        return Some((Rule::InterpreterAttribute, why, interpreter_instead(name)));
+        return Some((
+            Rule::InterpreterAttribute,
+            interpreter_why(name),
+            interpreter_instead(name),
+        ));
     }
     let allowed = names.plain.contains(name)
         || (names.methods.contains(name) && !names.only_defined.contains(name));
     if is_dunder(name) && !allowed {
-        return Some((Rule::DunderAttribute, "reaches past the object", dunder_instead(name)));
+        return Some((
+            Rule::DunderAttribute,
+            "is not allowed by this profile",
+            dunder_instead(name),
+        ));
     }
     None
+}
+
+fn interpreter_why(name: &str) -> &'static str {
+    match name {
+        "ctypes" => "exposes memory addresses",
+        "load_extension" | "enable_load_extension" => "loads native code",
+        "subprocess_shell" | "subprocess_exec" => "starts a process",
+        _ => "exposes interpreter internals",
+    }
 }
 
 fn interpreter_instead(name: &str) -> &'static str {
     match name {
         "mro" => "keep a list of the classes you need",
-        "ctypes" => "pass the array itself; memory addresses are of no use here",
-        "load_extension" | "enable_load_extension" => "use SQL that sqlite3 has built in",
+        "ctypes" => "pass the array itself",
+        "load_extension" | "enable_load_extension" => {
+            "use the functions that are built into sqlite3"
+        }
         name if name.starts_with("tb_") => "use str(error), or traceback.format_exc() for its text",
         _ => "keep what you need in variables of your own",
     }
@@ -52,11 +70,11 @@ fn dunder_instead(name: &str) -> &'static str {
         }
         "__new__" => "call the class, or super().__new__(cls)",
         "__reduce__" | "__reduce_ex__" | "__getstate__" | "__setstate__" => {
-            "pickles are not read here; use copy.deepcopy"
+            "pickling is not supported; use copy.deepcopy"
         }
         "__import__" | "__loader__" | "__spec__" => "use an import statement",
-        "__annotations__" | "__module__" => "write it down where you need it",
-        _ => "use the operator, builtin function or public attribute that stands for it",
+        "__annotations__" | "__module__" => "write the value where you need it",
+        _ => "use the corresponding operator, builtin function or public attribute",
     }
 }
 
@@ -120,10 +138,10 @@ impl<'a> Walker<'a> {
             self.refuse(rule, range, format_args!("{} {why}", shown(name)), instead);
         } else if !load {
             let message =
-                format_args!("{} of the module {} is replaced", shown(name), shown(module));
+                format_args!("cannot assign to {} of the module {}", shown(name), shown(module));
             let instead = match (module, name) {
                 ("sys", "stdout" | "stderr") => "use contextlib.redirect_stdout",
-                _ => "keep a function or value of your own under a name of your own",
+                _ => "define a function or variable of your own",
             };
             self.refuse(Rule::NameNotGranted, range, message, instead);
         } else if !self.grants.hands_out(module, name) {
@@ -133,19 +151,19 @@ impl<'a> Walker<'a> {
 
     /// A name that a module does not hand out.
     pub fn not_handed_out(&mut self, module: &str, name: &str, range: TextRange) {
-        let message = format_args!("{} is not handed out of {}", shown(name), shown(module));
+        let message = format_args!("{} is not allowed by this profile", shown_in(module, name));
         let instead = self.module_instead(module, name);
         self.refuse(Rule::NameNotGranted, range, message, instead);
     }
 
     /// A method that reads a text, taken where no sentry can stand.
     pub fn text_taken(&mut self, name: &str, range: TextRange) {
-        let message = format_args!("{} is taken where no sentry can stand", shown(name));
-        self.refuse(Rule::TextCode, range, message, "call the method of the object");
+        let message = format_args!("{} is used as a value where it cannot be checked", shown(name));
+        self.refuse(Rule::TextCode, range, message, "call the method on the object");
     }
 
     pub fn exception_object(&mut self, range: TextRange) {
-        let message = "`obj` takes out the object that an operation failed on";
+        let message = "`obj` exposes the object that the operation failed on";
         self.refuse(Rule::ExceptionObject, range, message, "use str(error)");
     }
 
@@ -167,7 +185,10 @@ impl<'a> Walker<'a> {
             self.gathered.own.contains(name) && !of.is_some_and(|of| self.gathered.is_imported(of));
         let known = own || TABLES.names.underscored.contains(name);
         if private && !known {
-            let message = format_args!("{} is private, and nothing here defines it", shown(name));
+            let message = format_args!(
+                "{} is a private attribute that this program does not define",
+                shown(name)
+            );
             let instead = "use the public attributes and methods of the object";
             self.refuse(Rule::PrivateAttribute, range, message, instead);
         }

@@ -61,7 +61,7 @@ impl<'a> Walker<'a> {
             "type" => {
                 self.see(Seen::Name, name);
                 if args.len() != 1 || !only_positional(arguments) {
-                    let message = "`type` with other than one argument makes a class";
+                    let message = "`type` must be called with exactly one argument";
                     let instead = "write a class statement, or a dict of functions";
                     self.refuse(Rule::DynamicType, call.range(), message, instead);
                 }
@@ -188,8 +188,8 @@ impl<'a> Walker<'a> {
             if keyword.arg.as_ref().is_none_or(|name| name == "level")
                 && self.module_of(&method.value).is_none()
             {
-                let message = "the query looks for variables elsewhere than where it is called";
-                let instead = "write the variables into the query with @, without `level` and `**`";
+                let message = "the query reads variables of another frame than its caller's";
+                let instead = "refer to variables with `@name`, without `level` or `**`";
                 self.refuse(Rule::TextCode, keyword.range(), message, instead);
             }
         }
@@ -199,8 +199,8 @@ impl<'a> Walker<'a> {
         let style = keyword(arguments, "style").filter(|_| logs);
         let braces = style.is_some_and(|style| folded(style).is_none_or(|style| style == "{"));
         if braces && texts.len() < arguments.len() {
-            let message = "a log format with braces reaches attributes of what is logged";
-            let instead = "write the format out, or use the style %";
+            let message = "a log format with braces can read any attribute of the log record";
+            let instead = "write the format as a literal, or use the style `%`";
             self.refuse(Rule::FormatTraversal, method.attr.range(), message, instead);
         }
         for (text, range) in texts {
@@ -218,8 +218,8 @@ impl<'a> Walker<'a> {
             || arguments.args.iter().any(Expr::is_starred_expr)
             || arguments.keywords.iter().any(|keyword| keyword.arg.is_none());
         if hidden {
-            let message = "what is read may be a pickle, and reading one runs the code in it";
-            let instead = "write numpy.load(file) with the file alone";
+            let message = "the file may be a pickle, and loading a pickle runs code";
+            let instead = "call numpy.load(file) with the file alone";
             self.refuse(Rule::Unpickling, range, message, instead);
         }
     }
@@ -228,7 +228,8 @@ impl<'a> Walker<'a> {
         for attribute in format_attributes(text) {
             let private = attribute.starts_with('_') && !self.gathered.own.contains(attribute);
             if refused_anywhere(attribute).is_some() || private {
-                let message = format_args!("the format text reaches {}", shown(attribute));
+                let message =
+                    format_args!("the format string reads the attribute {}", shown(attribute));
                 let instead = "format the value itself: \"{}\".format(x.name)";
                 self.refuse(Rule::FormatTraversal, range, message, instead);
             }
@@ -237,8 +238,8 @@ impl<'a> Walker<'a> {
 
     pub fn query_text(&mut self, text: &str, range: TextRange) {
         if query_reaches_out(text) {
-            let message = "the text is read as code, and reaches past values";
-            let instead = "use names and public attributes in it, or write the code out";
+            let message = "the string is evaluated as code and uses a private or special name";
+            let instead = "use plain names and public attributes in it, or write it as Python code";
             self.refuse(Rule::TextCode, range, message, instead);
         }
     }

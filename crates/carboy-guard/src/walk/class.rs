@@ -45,7 +45,7 @@ impl<'a> Walker<'a> {
         if self.reserved(name, range) || fine {
             return;
         }
-        let message = format_args!("a class must not set {} to this", shown(name));
+        let message = format_args!("this value of {} is not allowed by this profile", shown(name));
         let instead = match name {
             "__slots__" | "__match_args__" => "write a tuple of names: (\"x\", \"y\")",
             _ => "define a method with def, or use a name without the underscores",
@@ -58,11 +58,12 @@ impl<'a> Walker<'a> {
         if self.reserved(name, name.range()) || !is_dunder(name) || self.grants.method(name) {
             return;
         }
-        let message = format_args!("the special method {} is not granted", shown(name));
+        let message =
+            format_args!("the special method {} is not allowed by this profile", shown(name));
         let instead = match name.as_str() {
             "__getattribute__" => "define __getattr__ or a property",
             "__reduce__" | "__reduce_ex__" | "__getstate__" | "__setstate__" => {
-                "pickles are not read here; return plain data"
+                "pickling is not supported; return plain data"
             }
             "__instancecheck__" | "__subclasscheck__" | "__subclasshook__" => {
                 "derive from a class, or register one with an ABC"
@@ -77,7 +78,7 @@ impl<'a> Walker<'a> {
     pub fn class_arguments(&mut self, arguments: &'a Arguments) {
         for base in &arguments.args {
             if self.is_builtin(base, "type") {
-                let message = "a class that derives from `type` makes classes";
+                let message = "a class that derives from `type` is a metaclass";
                 let instead = "use a class decorator, or __init_subclass__";
                 self.see(Seen::Name, "type");
                 self.refuse(Rule::Metaclass, base.range(), message, instead);
@@ -88,7 +89,7 @@ impl<'a> Walker<'a> {
         for keyword in &arguments.keywords {
             let is_metaclass = keyword.arg.as_ref().is_none_or(|name| name == "metaclass");
             if is_metaclass && !self.is_abc(&keyword.value) {
-                let message = "only ABCMeta is granted as a metaclass";
+                let message = "only `ABCMeta` is allowed as a metaclass";
                 let instead = "use a class decorator, or __init_subclass__";
                 self.refuse(Rule::Metaclass, keyword.range(), message, instead);
             }

@@ -140,9 +140,8 @@ impl<'a> Walker<'a> {
                     self.expr(&element.expression);
                     if element.debug_text.is_some() && self.sentries.len() > sentries {
                         self.sentries.truncate(sentries);
-                        let message =
-                            "`=` shows the code as it stands, so no sentry can stand in it";
-                        let instead = "call it before, and show the result";
+                        let message = "`=` in an f-string shows the source text, so this call cannot be checked";
+                        let instead = "call it first, and format the result";
                         self.refuse(Rule::FormatTraversal, element.range(), message, instead);
                     }
                     if let Some(spec) = &element.format_spec {

@@ -35,7 +35,8 @@ impl<'a> Walker<'a> {
             }
         };
         if let Some((what, range)) = broad.filter(|_| !ends_in_raise) {
-            let message = format_args!("{what} also catches what is meant to end the program");
+            let message =
+                format_args!("{what} also catches exceptions that are meant to end the program");
             let instead = "write `except Exception`, or end the handler with `raise`";
             self.refuse(Rule::BroadExcept, range, message, instead);
         }
@@ -55,6 +56,6 @@ impl<'a> Walker<'a> {
         let instead = "catch ExceptionGroup and look at its .exceptions";
         let first = node.handlers.first().map_or(node.range(), Ranged::range);
         let range = TextRange::at(first.start(), 7.into());
-        self.refuse(Rule::ExceptStar, range, "`except*` is not granted", instead);
+        self.refuse(Rule::ExceptStar, range, "`except*` is not allowed by this profile", instead);
     }
 }

@@ -23,8 +23,8 @@ impl<'a> Walker<'a> {
         let path = node.module.as_ref().map_or("", |module| module.as_str());
         self.see(Seen::Module, &format!("{}{path}", ".".repeat(node.level as usize)));
         if node.level > 0 {
-            let message = "a program is no package, and has nothing beside it";
-            let instead = "import a module by its whole name";
+            let message = "relative import, but the program is not part of a package";
+            let instead = "import the module by its full name";
             self.refuse(Rule::RelativeImport, node.range(), message, instead);
             return;
         }
@@ -36,8 +36,9 @@ impl<'a> Walker<'a> {
         for alias in &node.names {
             let name = alias.name.as_str();
             if name == "*" {
-                let message = format_args!("a star takes whatever {} has", shown(path));
-                let instead = "name what you need";
+                let message =
+                    format_args!("star import from {} is not allowed by this profile", shown(path));
+                let instead = "import the names that you need";
                 self.refuse(Rule::StarImport, alias.range(), message, instead);
             } else if !self.grants.hands_out(path, name) {
                 self.not_handed_out(path, name, alias.name.range());
@@ -49,8 +50,8 @@ impl<'a> Walker<'a> {
         let first = path.split('.').next().unwrap_or(path);
         let profile = self.grants.name;
         let message =
-            format_args!("the module {} is not granted by the profile {profile}", shown(path));
-        let usual = "use what is granted, such as math, json, re, collections, datetime, itertools";
+            format_args!("the module {} is not allowed by the profile `{profile}`", shown(path));
+        let usual = "use a module that is allowed, such as math, json, re, collections, datetime, itertools";
         let instead = TABLES.names.instead.get(first).map_or(usual, String::as_str);
         self.refuse(Rule::ImportNotGranted, range, message, instead);
     }
@@ -58,28 +59,28 @@ impl<'a> Walker<'a> {
     /// What to write instead of a name that a module does not hand out.
     pub fn module_instead(&self, module: &str, name: &str) -> &'static str {
         match (module, name) {
-            ("os", "system" | "popen") => "a run starts no programs; do the work in Python",
+            ("os", "system" | "popen") => "programs cannot be started; do the work in Python",
             ("os", name) if name.starts_with("exec") || name.starts_with("spawn") => {
-                "a run starts no programs; do the work in Python"
+                "programs cannot be started; do the work in Python"
             }
-            ("os", "fork" | "kill") => "a run has one process",
+            ("os", "fork" | "kill") => "processes cannot be started or signalled",
             ("os", _) => "use os.path, pathlib or open for files",
             ("sys", "modules" | "path" | "meta_path") => "use an import statement",
             ("sys", _) => "keep what you need in variables of your own",
             ("asyncio", _) => {
-                "there are no programs and no network here; take data from the inputs"
+                "there are no other processes and no network; take data from the inputs"
             }
-            ("pandas", "eval") => "write the expression out",
+            ("pandas", "eval") => "write the expression as Python code",
             ("pandas", "read_pickle") => "use read_csv, read_json or read_parquet",
             ("sympy", "sympify" | "S" | "parse_expr" | "lambdify") => {
                 "build the expression from symbols"
             }
             ("string", "Formatter") => "use f-strings or str.format",
-            ("typing", "get_type_hints") => "write the types down where you need them",
+            ("typing", "get_type_hints") => "write the types where you need them",
             ("dataclasses", "make_dataclass") => "write a class statement",
-            _ if TABLES.names.stdlib.contains(name) => "import the module by its own name",
+            _ if TABLES.names.stdlib.contains(name) => "import that module directly",
             _ if name.starts_with('_') => "use the module's public names",
-            _ => "use another name of the module",
+            _ => "use another function of the module",
         }
     }
 }

@@ -45,14 +45,14 @@ const MODULE_WORDS: &[&str] =
 
 fn builtin_instead(name: &str) -> &'static str {
     match name {
-        "eval" | "exec" | "compile" => "write the code out; json.loads reads data",
+        "eval" | "exec" | "compile" => "write the code itself; to read data use json.loads",
         "open" => "there are no files here; take data from the inputs and return it in `result`",
-        "input" => "nobody is there to answer; take it from the inputs",
+        "input" => "there is no standard input; take the value from the inputs",
         "globals" | "locals" | "vars" => "keep values in a dict of your own",
         "breakpoint" | "help" => "print what you want to see",
-        "exit" | "quit" => "let the program come to its end, or raise an exception",
+        "exit" | "quit" => "let the program end, or raise an exception",
         "memoryview" => "use bytes, bytearray or a numpy array",
-        _ => "leave it out; it is not part of this profile",
+        _ => "remove it",
     }
 }
 
@@ -61,19 +61,20 @@ impl<'a> Walker<'a> {
     pub fn reserved(&mut self, name: &str, range: TextRange) -> bool {
         let reserved = name.starts_with("__carboy");
         if reserved {
-            let message = format_args!("{} is a name of the guard's own", shown(name));
+            let message = format_args!("{} is a reserved name", shown(name));
             self.refuse(Rule::ReservedName, range, message, "choose another name");
         }
         reserved
     }
 
     fn dunder_name(&mut self, name: &str, range: TextRange) {
-        let message = format_args!("{} is a name of the interpreter's own", shown(name));
+        let message =
+            format_args!("the special name {} is not allowed by this profile", shown(name));
         let instead = match name {
             "__import__" | "__loader__" | "__spec__" => "use an import statement",
-            "__builtins__" => "use builtins by their names",
+            "__builtins__" => "use builtins by their own names",
             "__class__" => "use type(self)",
-            _ => "choose a name without the underscores",
+            _ => "choose a name without double underscores",
         };
         self.refuse(Rule::DunderName, range, message, instead);
     }
@@ -95,7 +96,7 @@ impl<'a> Walker<'a> {
             return;
         }
         if name == "__import__" {
-            let message = "the builtin `__import__` is not granted";
+            let message = "the builtin `__import__` is not allowed by this profile";
             self.refuse(Rule::BlockedBuiltin, range, message, "use an import statement");
         } else if is_dunder(name) {
             let own = self.place == Place::Class && self.grants.method(name);
@@ -104,18 +105,20 @@ impl<'a> Walker<'a> {
                 self.dunder_name(name, range);
             }
         } else if name == "type" && !self.is_bound(name) {
-            let message = "`type` is handed on, and could be called with three arguments";
+            let message = "`type` is passed as a value, and could be called with three arguments";
             let instead = "use type(x) with one argument: lambda x: type(x)";
             self.refuse(Rule::DynamicType, range, message, instead);
         } else if name == "BaseException" {
-            let message = "`BaseException` is handed on, and could be caught under another name";
+            let message =
+                "`BaseException` is passed as a value, and could be caught under another name";
             let instead = "use `Exception`";
             self.refuse(Rule::BroadExcept, range, message, instead);
         } else if BUILTINS.contains(&name)
             && !self.grants.profile.builtins.contains(name)
             && !self.is_bound(name)
         {
-            let message = format_args!("the builtin {} is not granted", shown(name));
+            let message =
+                format_args!("the builtin {} is not allowed by this profile", shown(name));
             self.refuse(Rule::BlockedBuiltin, range, message, builtin_instead(name));
         }
     }
@@ -177,8 +180,8 @@ impl<'a> Walker<'a> {
         }
         let is_false = matches!(&keyword.value, Expr::BooleanLiteral(value) if !value.value);
         if name == "allow_pickle" && !is_false {
-            let message = "reading a pickle runs the code in it";
-            let instead = "save plain arrays, and leave allow_pickle out";
+            let message = "loading a pickle runs code";
+            let instead = "save plain arrays and omit `allow_pickle`";
             self.refuse(Rule::Unpickling, keyword.range(), message, instead);
         }
     }

@@ -81,8 +81,8 @@ impl<'a> Walker<'a> {
             _ => false,
         };
         if !is_library && !self.classes.has_harmless_positions(class) {
-            let message = "a pattern by position needs a class whose fields are known here";
-            let instead = "name the attributes: case Point(x=0)";
+            let message = "a positional pattern needs a class whose fields are known";
+            let instead = "match by keyword: case Point(x=0)";
             self.refuse(Rule::DynamicType, first.range(), message, instead);
         }
     }

@@ -82,13 +82,15 @@ impl<'a> Walker<'a> {
 
     pub fn unknown(&mut self, range: TextRange, what: &str) {
         let instead = "use syntax of Python 3.10 to 3.13";
-        self.refuse(Rule::UnknownSyntax, range, format_args!("{what} are not known here"), instead);
+        self.refuse(Rule::UnknownSyntax, range, format_args!("{what} are not supported"), instead);
     }
 
     pub fn no_async(&mut self, range: TextRange) {
         if !self.grants.profile.async_code {
-            let (message, instead) =
-                ("nothing runs coroutines in this profile", "use ordinary functions and loops");
+            let (message, instead) = (
+                "asynchronous code is not allowed by this profile",
+                "use ordinary functions and loops",
+            );
             self.refuse(Rule::AsyncCode, range, message, instead);
         }
     }
