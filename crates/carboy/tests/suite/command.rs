@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-use carboy_protocol::Walls;
+use carboy_protocol::{LimitName, Walls};
 use serde_json::Value;
 
 use crate::support::*;
@@ -201,6 +201,29 @@ fn explain_names_every_part_of_the_plan() {
     {
         assert!(said.contains(words), "no {words:?} in {said}");
     }
+}
+
+#[test]
+fn explain_shows_every_limit_and_the_language() {
+    let explain = |more: &[&str]| {
+        let output = Command::new(program())
+            .args(["explain", "--walls", walls().as_str(), "--profile", "hook", "--python"])
+            .arg(python())
+            .args(more)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let (said, plan) = (explain(&[]), explain(&["--json"]));
+    let plan: Value = serde_json::from_str(&plan).unwrap();
+    for name in LimitName::ALL {
+        let row = name.row();
+        assert!(said.contains(&row.allowing(row.default)), "no {name:?} in {said}");
+        assert_eq!(plan["policy"]["limits"][row.field], row.default, "{plan}");
+    }
+    assert!(said.contains("  profile            hook: "), "{said}");
+    assert_eq!(plan["policy"]["language"]["profile"], "hook");
 }
 
 #[test]
