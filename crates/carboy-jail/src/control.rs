@@ -13,7 +13,7 @@ use rustix::net::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The longest message.
+/// The longest message, in bytes: a compiled filter and the paths of a plan fit many times over.
 pub const MAX_MESSAGE: usize = 128 << 10;
 const MAX_FDS: usize = 8;
 
@@ -21,13 +21,13 @@ const MAX_FDS: usize = 8;
 /// get it. To be taken before the process opens anything of its own.
 pub fn inherited_socket(number: i32) -> io::Result<OwnedFd> {
     if number <= 2 {
-        return Err(io::Error::other("the standard streams have their own use"));
+        return Err(io::Error::other("descriptors 0 to 2 are the standard streams"));
     }
     let own = carboy_sys::fds::inherited(number)?;
     let kind = rustix::net::sockopt::socket_type(&own)?;
     let domain = rustix::net::sockopt::socket_domain(&own)?;
     if (domain, kind) != (AddressFamily::UNIX, SocketType::STREAM) {
-        return Err(io::Error::other("it is no Unix stream socket"));
+        return Err(io::Error::other("not a Unix stream socket"));
     }
     rustix::io::fcntl_setfd(&own, rustix::io::FdFlags::CLOEXEC)?;
     Ok(own)
@@ -54,7 +54,7 @@ pub fn send(
 }
 
 /// Sends one message, and tries again for a while if too many descriptors of this user are on the
-/// way already: the kernel bounds them, and other jars may be sealing themselves.
+/// way already: the kernel limits descriptors in flight, and other jars may be sealing themselves.
 pub fn send_patiently(
     socket: impl AsFd,
     message: &impl Serialize,
@@ -75,7 +75,7 @@ pub fn send_patiently(
     }
 }
 
-/// How long the next message is; 0 if the other side is gone. A buffer for the longest would be
+/// How long the next message is; 0 if the peer has closed the socket. A buffer for the longest would be
 /// some tens of page faults in a process that has just forked.
 fn waiting(socket: impl AsFd) -> io::Result<usize> {
     let mut none: [u8; 0] = [];
@@ -89,15 +89,15 @@ fn persist<T>(mut receive: impl FnMut() -> Result<T, Errno>) -> io::Result<T> {
     loop {
         match receive() {
             Err(Errno::INTR) => {}
-            // The other side went away without reading all that we said. The kernel tells so once,
-            // before it hands out what that side had said.
+            // The peer closed the socket without reading everything that was sent. The kernel reports
+            // that once, before it delivers what the peer had sent.
             Err(Errno::CONNRESET) => {}
             other => return Ok(other?),
         }
     }
 }
 
-/// Receives one message. `None` means that the other side is gone. Blocks unless the socket is
+/// Receives one message. `None` means that the peer has closed the socket. Blocks unless the socket is
 /// non-blocking.
 pub fn receive<T: DeserializeOwned>(socket: impl AsFd) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
     let mut bytes = vec![0; waiting(&socket)?.min(MAX_MESSAGE)];
@@ -117,11 +117,11 @@ pub fn receive<T: DeserializeOwned>(socket: impl AsFd) -> io::Result<Option<(T, 
         return Ok(None);
     }
     if got.flags.contains(ReturnFlags::TRUNC) {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "message cut short"));
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "message truncated"));
     }
     if got.flags.contains(ReturnFlags::CTRUNC) {
-        // There was no room for all descriptors. Some of a set are of no use; whoever needs them
-        // sees that there are none.
+        // There was no room for all descriptors. A part of them is useless, and the caller checks
+        // that it got as many as it needs.
         descriptors.clear();
     }
     Ok(Some((serde_json::from_slice(&bytes[..got.bytes])?, descriptors)))

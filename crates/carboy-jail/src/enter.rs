@@ -1,6 +1,6 @@
 //! The two entries: how a helper becomes a zygote, and how a fork of the zygote becomes a jar.
 //!
-//! Each is one function, one step a line. The order is not free; beside each step stands why it
+//! Each is one function, one step a line. The order matters; a comment beside each step says why it
 //! is where it is.
 
 use std::convert::Infallible;
@@ -30,7 +30,7 @@ pub(crate) fn enter(
     go: BorrowedFd<'_>,
     control: BorrowedFd<'_>,
 ) -> Result<Infallible, SetupFault> {
-    // The maps decide who we are; nothing can be created or switched before they stand.
+    // Until the maps are written this process has no valid user, and can create nothing.
     identity::wait_for_maps(go)?;
     if plan.walls == Walls::Full {
         // With the caller's own rights: root may reach an interpreter that the jar's user may not.
@@ -41,7 +41,7 @@ pub(crate) fn enter(
         identity::become_planned(&plan.identity)?;
         // After this the host's tree is gone.
         root::assemble(plan, trees)?;
-        // Needs CAP_SYS_ADMIN, which stays, but names are part of the place, not of the process.
+        // Needs CAP_SYS_ADMIN. The name belongs to the namespace, so it is set with the root.
         rustix::system::sethostname(plan.hostname.as_bytes()).or_fault(
             "host name",
             "sethostname",
@@ -52,16 +52,16 @@ pub(crate) fn enter(
     } else {
         // While root may still do it.
         privileges::empty_bounding_set()?;
-        // There is no namespace to be somebody in: step down on the host itself, if we are root.
+        // There is no user namespace: switch users on the host itself, if this is root.
         if plan.identity.step_down {
             identity::become_planned(&plan.identity)?;
         }
         privileges::drop_all()?;
     }
-    // Before exec, so that no file can give anything back.
+    // Before exec, so that no set-user-id file or file capability can restore anything.
     privileges::forbid_gains()?;
     limits::apply(&[Rlimit { resource: Resource::Core, value: 0 }])?;
-    // After the last change of identity, which would undo it: nothing survives the helper.
+    // After the last change of identity, which resets it: nothing outlives the helper.
     die_with_parent()?;
     setsid().or_fault("session", "setsid", "")?;
     carboy_sys::default_signals().or_fault("session", "sigaction", "defaults")?;
@@ -103,19 +103,19 @@ pub struct SealReport {
 
 /// Seals this process, a fresh fork of a zygote, into a jar.
 ///
-/// `ends` are what becomes descriptors 1 to 5; every other descriptor is closed. Through the last
-/// of them the engine is told how it went, with the jar's listener and directory; its closing says
-/// that the jar is sealed. From the return on, only what the profile allows can be called.
+/// `ends` become descriptors 1 to 5; every other descriptor is closed. The last of them is a socket to
+/// the engine: it carries the result, with the jar's listener and directory, and closing it means that
+/// the jar is sealed. After this returns, only what the profile allows can be called.
 pub fn seal(walls: &JarWalls, plan: &JarPlan, ends: [BorrowedFd<'_>; 5]) -> Result<(), SetupFault> {
     // Descriptors first: nothing of the zygote's stays open, and what is opened from here on is
     // the jar's own.
     place(ends)?;
     let word = fds::inherited(SECCOMP_FD).or_fault("descriptors", "fcntl", "last word")?;
     match confine(walls, plan) {
-        // Under the filter already: it allows this, and the next, as long as the jar seals itself.
+        // The filter is loaded already. It allows this call and the next one until the second filter.
         Ok((report, listener, directory)) => {
             tell(&word, Ok(report), &[listener.as_fd(), directory.as_fd()])?;
-            // Last of all: what sealing itself needed is taken back.
+            // Last: the second filter revokes the calls that only sealing needed.
             seccomp::load(&walls.closing).or_fault("seccomp", "seccomp", "closing")
         }
         Err(fault) => {
@@ -127,9 +127,9 @@ pub fn seal(walls: &JarWalls, plan: &JarPlan, ends: [BorrowedFd<'_>; 5]) -> Resu
 
 /// Every layer of a jar, in order, up to the system-call filter.
 fn confine(walls: &JarWalls, plan: &JarPlan) -> Result<(SealReport, OwnedFd, OwnedFd), SetupFault> {
-    // One of its own: flags are kept with what was opened, and whoever shares that sees them.
+    // A new one: status flags belong to the open file description, which forks would share.
     open_standard_input()?;
-    // Nothing survives the zygote. In full walls the pid namespace sees to that as well.
+    // Nothing outlives the zygote. In full walls the pid namespace ensures that as well.
     die_with_parent()?;
     setsid().or_fault("session", "setsid", "")?;
     // Needs CAP_SYS_ADMIN; after this there is no mount left to make.
@@ -151,7 +151,7 @@ fn confine(walls: &JarWalls, plan: &JarPlan) -> Result<(SealReport, OwnedFd, Own
     landlock::restrict(&walls.landlock, &[&writable.jar, &writable.tmp])?;
     // Everything is read back while reading is still allowed.
     let report = read_back(walls, &writable)?;
-    // The filter: from here on almost nothing is.
+    // From here on the filter allows almost nothing.
     let listener = seccomp::load_with_listener(&walls.program).or_fault(
         "seccomp",
         "seccomp",
@@ -160,7 +160,7 @@ fn confine(walls: &JarWalls, plan: &JarPlan) -> Result<(SealReport, OwnedFd, Own
     Ok((report, listener, writable.descriptor))
 }
 
-/// Says the last word.
+/// Reports to the engine: the jar's last word.
 fn tell(
     word: &OwnedFd,
     said: Result<SealReport, SetupFault>,
@@ -175,10 +175,10 @@ fn die_with_parent() -> Result<(), SetupFault> {
     expect("fork", "PR_GET_PDEATHSIG", parent_process_death_signal().ok(), Some(signal))
 }
 
-/// Puts the ends at their fixed numbers and closes all else.
+/// Moves the ends to their fixed numbers and closes everything else.
 fn place(ends: [BorrowedFd<'_>; 5]) -> Result<(), SetupFault> {
-    // No end is overwritten before it was copied: the zygote makes them all above the fixed
-    // numbers, by keeping 0 to 5 taken.
+    // No end is overwritten before it is copied: the zygote keeps 0 to 5 in use, so all ends have
+    // higher numbers.
     for (number, end) in (1..).zip(ends) {
         fds::place(end, number).or_fault("descriptors", "dup2", number)?;
     }

@@ -21,7 +21,7 @@ impl<T, E: Into<std::io::Error>> OrFault<T> for Result<T, E> {
     }
 }
 
-/// A fault in so many words.
+/// A fault of a layer: the step that failed, on what, and how.
 pub(crate) fn fault(
     layer: &str,
     step: &str,
@@ -36,7 +36,7 @@ pub(crate) fn fault(
     }
 }
 
-/// What the kernel shows differs from what the plan asked.
+/// Compares what the kernel reports with what the plan asked for.
 pub(crate) fn expect<T: PartialEq + std::fmt::Debug>(
     layer: &str,
     what: impl ToString,
@@ -46,7 +46,7 @@ pub(crate) fn expect<T: PartialEq + std::fmt::Debug>(
     if found == wanted {
         return Ok(());
     }
-    Err(fault(layer, "read back", what, format!("found {found:?}, wanted {wanted:?}")))
+    Err(fault(layer, "read back", what, format!("expected {wanted:?}, found {found:?}")))
 }
 
 fn errno_name(errno: Errno) -> &'static str {
@@ -73,14 +73,14 @@ pub fn hint(fault: &SetupFault) -> &'static str {
     match fault.layer.as_str() {
         "namespaces" => {
             "this host refuses unprivileged user namespaces; `carboy doctor` shows the setting, \
-             and `--walls nested` runs behind the weaker walls"
+             and `--walls nested` selects the weaker walls, which need none"
         }
         "user namespace" => {
             "the user map was refused; `carboy doctor` shows what this host allows, and \
-             `--walls nested` runs behind the weaker walls"
+             `--walls nested` selects the weaker walls, which need none"
         }
         "private root" => {
-            "the file tree of the jar could not be built; the object must exist and be readable, \
+            "could not build the file tree of the jar; the object must exist and be readable, \
              and mounting must be allowed inside user namespaces (`carboy doctor`)"
         }
         "landlock" => {
@@ -92,19 +92,19 @@ pub fn hint(fault: &SetupFault) -> &'static str {
              filter around carboy may forbid them (`carboy doctor`)"
         }
         "capabilities" | "no new privileges" => {
-            "carboy could not give up its privileges; a filter around it may forbid capset or \
+            "could not drop privileges; a filter around it may forbid capset or \
              prctl (`carboy doctor`)"
         }
         "limits" => {
-            "a resource limit could not be set; the hard limit of the calling shell may be lower \
+            "could not set a resource limit; the hard limit of the calling shell may be lower \
              (`ulimit -H -a`)"
         }
         "identity" => {
-            "the jar's user could not be taken on; run carboy as an ordinary user, or as root \
+            "could not switch to the jar's user; run carboy as an ordinary user, or as root \
              with CAP_SETUID and CAP_SETGID"
         }
         "jar directory" => {
-            "the jar's writable directory could not be made; `carboy doctor` shows what is missing"
+            "could not create the jar's writable directory; `carboy doctor` shows what is missing"
         }
         "interpreter" => {
             "the interpreter must be a CPython from 3.10 to 3.13 that the jar's user can read; \

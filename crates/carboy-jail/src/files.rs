@@ -1,4 +1,4 @@
-//! The one place a jar can write to.
+//! The writable directories of a jar.
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::fault::{OrFault, expect};
 use crate::plan::JarDirectory;
 use crate::root;
 
-/// How many a jar's file system takes itself: its root and its two directories.
+/// How many inodes a jar's file system uses itself: its root and its two directories.
 pub const JAR_DIRECTORY_INODES: u64 = 3;
 const LAYER: &str = "jar directory";
 
@@ -46,7 +46,7 @@ pub(crate) fn prepare(directory: &JarDirectory) -> Result<Writable, SetupFault> 
 
 /// One file system of bounded size for both directories, so that the bounds hold for their sum.
 fn in_memory(bytes: u64, inodes: u64, temporary: &Path) -> Result<(), SetupFault> {
-    // The guest gets all it was given.
+    // On top, so that the guest has the whole of its limit.
     let (size, inodes) = (bytes.to_string(), (inodes + JAR_DIRECTORY_INODES).to_string());
     let options = [("size", size.as_str()), ("nr_inodes", inodes.as_str()), ("mode", "0700")];
     let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID
@@ -56,8 +56,8 @@ fn in_memory(bytes: u64, inodes: u64, temporary: &Path) -> Result<(), SetupFault
     for name in ["jar", "tmp"] {
         mkdirat(&tree, name, Mode::RWXU).or_fault(LAYER, "mkdir", name)?;
     }
-    // Older kernels clone only what is attached, so the whole stands at the temporary directory
-    // for a moment, below the piece that covers it.
+    // Older kernels clone only attached trees, so the file system is attached at the temporary
+    // directory first; the clone of its `tmp` then covers it.
     root::attach(LAYER, tree, CWD, temporary)?;
     for (name, target) in [("jar", Path::new("/jar")), ("tmp", temporary)] {
         root::attach(LAYER, root::piece(LAYER, &temporary.join(name))?, CWD, target)?;

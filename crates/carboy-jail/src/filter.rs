@@ -3,8 +3,8 @@
 //! The program checks the architecture, refuses x32 numbers, finds the call and then tests its
 //! arguments. Calls are sets of bits, 32 numbers to a word: one test asks whether a call is among
 //! all those of its word that get the same answer. That keeps the program short, and every jar
-//! pays for its length, because the kernel translates it anew for each. It answers in four ways
-//! (allow, fail, ask the engine, kill), which is why it is assembled here;
+//! pays for its length, because the kernel translates it anew for each. It has four
+//! answers (allow, fail, notify the engine, kill), which is why it is assembled here;
 //! `docs/decisions/0003-own-filter-compiler.md` has the comparison.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -87,7 +87,7 @@ pub fn compile(profile: &Profile) -> Vec<Instruction> {
     program
 }
 
-/// Compiles the second filter, which takes back what sealing needed: exactly those calls fail with
+/// Compiles the second filter, which revokes what sealing needed: exactly those calls fail with
 /// `EPERM`, and all others are left to the first filter. The stricter answer of the two counts.
 pub fn compile_closing(profile: &Profile) -> Vec<Instruction> {
     let denied = op(RETURN, RETURN_ERRNO | Errno::PERM.raw_os_error() as u32);

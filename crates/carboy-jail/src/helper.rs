@@ -21,7 +21,7 @@ use crate::{control, enter, identity};
 
 /// Runs the helper to its end.
 pub fn helper() -> ExitCode {
-    // It ends when the engine does, and not before: somebody must clean up.
+    // It outlives the signals that end the engine: it still has to clean up.
     carboy_sys::ignore_endings();
     let Ok((control, lifeline)) = take_descriptors() else {
         return ExitCode::FAILURE;
@@ -29,7 +29,7 @@ pub fn helper() -> ExitCode {
     match run(&control, lifeline) {
         Ok(()) => ExitCode::SUCCESS,
         Err(fault) => {
-            // The engine may be gone already, and then nobody is left to tell.
+            // The engine may have exited already; then there is nobody to report to.
             control::send(&control, &FromZygote::Failed(fault), &[]).ok();
             ExitCode::FAILURE
         }
@@ -37,7 +37,7 @@ pub fn helper() -> ExitCode {
 }
 
 fn take_descriptors() -> std::io::Result<(OwnedFd, OwnedFd)> {
-    // Away from the standard numbers, which the zygote will want for itself.
+    // Away from the standard numbers, which the zygote uses for its own streams.
     let up = |fd: OwnedFd| rustix::io::fcntl_dupfd_cloexec(fd, 10);
     Ok((up(fds::inherited(0)?)?, up(fds::inherited(1)?)?))
 }
@@ -45,10 +45,10 @@ fn take_descriptors() -> std::io::Result<(OwnedFd, OwnedFd)> {
 fn run(control: &OwnedFd, lifeline: OwnedFd) -> Result<(), SetupFault> {
     let plan = control::receive::<ZygotePlan>(control).or_fault("helper", "recvmsg", "plan")?;
     let Some((plan, _)) = plan else {
-        return Err(fault("helper", "recvmsg", "plan", "the engine went away"));
+        return Err(fault("helper", "recvmsg", "plan", "the engine has exited"));
     };
     if plan.wire != WIRE_VERSION {
-        let answer = format!("engine speaks version {}, helper {WIRE_VERSION}", plan.wire);
+        let answer = format!("the engine uses version {}, the helper {WIRE_VERSION}", plan.wire);
         return Err(fault("helper", "version", "", answer));
     }
     identity::leave_groups(&plan.identity)?;
@@ -76,7 +76,7 @@ fn run(control: &OwnedFd, lifeline: OwnedFd) -> Result<(), SetupFault> {
                 .or_fault("helper", "sendmsg", "started")?;
             rustix::io::write(&go_write, &[1]).or_fault("helper", "write", "go")?;
             watch(&pidfd, &lifeline)?;
-            // Every jar died with the zygote, so nobody writes there any more.
+            // Every jar died with the zygote, so nothing writes there any more.
             match &plan.remove_at_end {
                 Some(path) => remove_tree(path).or_fault("helper", "remove", path.display()),
                 None => Ok(()),

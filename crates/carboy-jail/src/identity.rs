@@ -1,4 +1,4 @@
-//! Who the zygote and its jars are.
+//! The user, the group and the namespaces of a zygote and its jars.
 
 use std::fs;
 use std::os::fd::BorrowedFd;
@@ -16,7 +16,7 @@ const USER_NAMESPACE: &str = "user namespace";
 const IDENTITY: &str = "identity";
 
 /// Leaves the caller's supplementary groups. Only root can, and only root needs to: an ordinary
-/// user's groups are unmapped, and so count for nothing new, in the namespace it makes.
+/// user's groups are unmapped in the namespace it creates, and grant nothing there.
 pub(crate) fn leave_groups(identity: &Identity) -> Result<(), SetupFault> {
     if identity.step_down {
         set_thread_groups(&[]).or_fault(IDENTITY, "setgroups", "none")?;
@@ -35,26 +35,26 @@ pub(crate) fn write_maps(identity: &Identity, pid: i32) -> Result<(), SetupFault
     write("gid_map", format!("{} {} 1\n", identity.inner_gid, identity.outer_gid))
 }
 
-/// Checks, from outside, that the child `pid` stands in namespaces of its own.
+/// Checks, from outside, that the child `pid` has its own namespaces.
 pub(crate) fn check_namespaces(pid: i32) -> Result<(), SetupFault> {
     for kind in ["user", "mnt", "pid", "net", "ipc", "uts", "cgroup"] {
         let link = |who: &str| {
             fs::read_link(format!("/proc/{who}/ns/{kind}")).or_fault("namespaces", "readlink", kind)
         };
         if link("self")? == link(&pid.to_string())? {
-            return Err(fault("namespaces", "read back", kind, "still the host's"));
+            return Err(fault("namespaces", "read back", kind, "still the namespace of the host"));
         }
     }
     Ok(())
 }
 
-/// Forbids user namespaces below this one: a second wall behind the system-call filter.
+/// Forbids user namespaces below this one: a second layer behind the system-call filter.
 pub(crate) fn forbid_user_namespaces() -> Result<(), SetupFault> {
     let path = "/proc/sys/user/max_user_namespaces";
     fs::write(path, "0").or_fault(USER_NAMESPACE, "write", path)
 }
 
-/// Takes on the user and group that the plan names, keeping capabilities.
+/// Switches to the user and group that the plan names, and keeps capabilities.
 pub(crate) fn become_planned(identity: &Identity) -> Result<(), SetupFault> {
     let (uid, gid) = (Uid::from_raw(identity.inner_uid), Gid::from_raw(identity.inner_gid));
     set_keep_capabilities(true).or_fault(IDENTITY, "prctl", "PR_SET_KEEPCAPS")?;
@@ -69,6 +69,6 @@ pub(crate) fn wait_for_maps(go: BorrowedFd<'_>) -> Result<(), SetupFault> {
     let mut byte = [0];
     match rustix::io::read(go, &mut byte).or_fault(USER_NAMESPACE, "read", "go")? {
         1 => Ok(()),
-        _ => Err(fault(USER_NAMESPACE, "read", "go", "the helper went away")),
+        _ => Err(fault(USER_NAMESPACE, "read", "go", "the helper has exited")),
     }
 }

@@ -4,8 +4,8 @@
 //! [`JarPlan`]); everything here obeys them and decides nothing. There are two entries, each a
 //! page: [`helper`] builds the walls of a zygote and becomes it, [`seal`] turns a fork of the
 //! zygote into a jar. Every step either does what the plan says or ends in a
-//! [`SetupFault`](carboy_protocol::SetupFault) that names the layer; there is no third way and no
-//! build in which a step is left out.
+//! [`SetupFault`](carboy_protocol::SetupFault) that names the layer; no release build leaves out a
+//! step.
 //!
 //! The crate is synchronous and single-threaded, opens no network connection and reads no
 //! configuration.

@@ -1,4 +1,4 @@
-//! rlimits: what the kernel itself counts for a process.
+//! rlimits: the limits that the kernel enforces on a process.
 
 use carboy_protocol::SetupFault;
 use rustix::process::{Resource as Kernel, getrlimit, setrlimit};
@@ -8,7 +8,7 @@ use crate::fault::{OrFault, expect};
 
 const LAYER: &str = "limits";
 
-/// Something the kernel limits.
+/// A resource, named after what it limits and not after its constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resource {
@@ -26,7 +26,7 @@ pub enum Resource {
     OpenFiles,
     /// Core dumps.
     Core,
-    /// Pinned memory.
+    /// Locked memory.
     Memlock,
     /// Queued signals.
     PendingSignals,
@@ -57,9 +57,9 @@ impl Resource {
 /// One limit, soft and hard alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rlimit {
-    /// What is limited.
+    /// Which resource.
     pub resource: Resource,
-    /// To how much.
+    /// Its soft and its hard limit, in the kernel's unit: seconds, bytes or a count.
     pub value: u64,
 }
 

@@ -17,7 +17,7 @@ pub const JAR_FDS: [RawFd; 5] = [0, 1, 2, 3, 4];
 /// code runs.
 pub const SECCOMP_FD: RawFd = 5;
 
-/// Who a zygote and its jars are.
+/// The user and group of a zygote and its jars.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// The user on the host.
@@ -28,7 +28,7 @@ pub struct Identity {
     pub inner_uid: u32,
     /// The group inside.
     pub inner_gid: u32,
-    /// Whether the engine is somebody else (root) and must step down to it.
+    /// Whether the engine runs as another user (root) and must switch to this one.
     pub step_down: bool,
 }
 
@@ -58,13 +58,13 @@ pub struct Mount {
 /// A symbolic link of the private root.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Link {
-    /// Where it stands.
+    /// Its own path.
     pub path: PathBuf,
-    /// What it says.
+    /// Where it points.
     pub target: PathBuf,
 }
 
-/// What a helper builds and becomes.
+/// Everything that a helper needs to build the walls of a zygote and start it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ZygotePlan {
     /// [`carboy_protocol::WIRE_VERSION`] of the engine.
@@ -75,12 +75,12 @@ pub struct ZygotePlan {
     pub identity: Identity,
     /// The host name inside.
     pub hostname: String,
-    /// What of the host is visible inside. Empty in nested walls, where Landlock alone decides.
+    /// What is visible of the host. Empty in nested walls, where Landlock alone restricts paths.
     pub mounts: Vec<Mount>,
     /// Links of the private root.
     pub links: Vec<Link>,
-    /// Where the zygote may write while it imports, in memory (full walls). Jars cover it with
-    /// their own.
+    /// Where the zygote may write while it imports, in memory (full walls). Jars mount their own
+    /// over it.
     pub temporary: Option<PathBuf>,
     /// A directory of the host that the helper removes with everything in it at the end (nested
     /// walls: what jars wrote).
@@ -114,7 +114,7 @@ pub enum JarDirectory {
     },
 }
 
-/// What Landlock is told.
+/// The rules for Landlock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LandlockPlan {
     /// The version that must be enforced.
@@ -132,14 +132,14 @@ pub struct JarWalls {
     pub identity: Identity,
     /// The host name inside.
     pub hostname: String,
-    /// The kernel's file rules.
+    /// The rules for Landlock.
     pub landlock: LandlockPlan,
     /// The name of the system-call profile.
     pub profile: String,
     /// The profile, compiled.
     #[serde(with = "program")]
     pub program: Vec<Instruction>,
-    /// The second filter, which takes back what sealing itself needed.
+    /// The second filter, which revokes what only sealing needed.
     #[serde(with = "program")]
     pub closing: Vec<Instruction>,
 }
@@ -153,7 +153,7 @@ pub struct JarPlan {
     pub rlimits: Vec<Rlimit>,
 }
 
-/// Instructions as plain numbers.
+/// Instructions on the wire: plain numbers, because `carboy-sys` knows no serde.
 mod program {
     use super::Instruction;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -60,13 +60,13 @@ pub(crate) fn drop_zygote() -> Result<(), SetupFault> {
 /// Gives up every capability in all five sets.
 ///
 /// A process without `CAP_SETPCAP` (an ordinary user in nested walls) cannot empty its bounding
-/// set; that is read back and reported, and `no_new_privs` makes the set count for nothing.
+/// set; that is read back and reported, and `no_new_privs` makes the set ineffective.
 pub(crate) fn drop_all() -> Result<(), SetupFault> {
     empty_bounding_set()?;
     drop_sets()
 }
 
-/// Empties the bounding set, for whoever may.
+/// Empties the bounding set, if this process has the capability for it.
 pub(crate) fn empty_bounding_set() -> Result<(), SetupFault> {
     let held = capabilities(None).or_fault(CAPABILITIES, "capget", "")?;
     if held.effective.contains(CapabilitySet::SETPCAP) {

@@ -1,8 +1,8 @@
 //! Removing what a guest left on the host, in nested walls.
 //!
-//! The guest owns what lies there, and it may be as deep and as locked as its limits allow. So
-//! nothing is looked up by a path through it, no link is followed, and no recursion is used: each
-//! directory that is found is moved to the top first, which keeps the tree one level deep.
+//! The guest owns these files, and the tree may be as deep, and its permissions as odd, as limits allow.
+//! So no path through it is resolved, no link is followed and nothing recurses: each directory that is
+//! found is first moved to the top, which keeps the tree one level deep.
 
 use std::ffi::CString;
 use std::io;

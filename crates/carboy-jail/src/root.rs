@@ -18,10 +18,10 @@ use crate::fault::{OrFault, expect, fault};
 use crate::plan::{Mount, MountKind, ZygotePlan};
 
 const LAYER: &str = "private root";
-/// Where the new root stands for the moment before it becomes the root.
+/// Where the new root is attached until it becomes the root.
 const STAGE: &str = "/tmp";
 
-/// Takes hold of every source while the caller's own rights and tree are still there.
+/// Opens every source while the process still has the caller's rights and file tree.
 pub(crate) fn take_sources(mounts: &[Mount]) -> Result<Vec<OwnedFd>, SetupFault> {
     let take = |mount: &Mount| {
         let object = mount.source.display();
@@ -155,7 +155,7 @@ fn make_directories(root: &OwnedFd, path: &Path) -> Result<(), SetupFault> {
         made.push(part);
         match mkdirat(root, &made, Mode::from_raw_mode(0o755)) {
             Ok(()) | Err(Errno::EXIST) => {}
-            // Inside a read-only piece of the host: it is there or the mount below will say so.
+            // Inside a read-only mount of the host: it exists, or attaching below it will fail.
             Err(Errno::ROFS) => {}
             Err(error) => return Err(error).or_fault(LAYER, "mkdir", made.display()),
         }

@@ -5,8 +5,8 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 /// Takes ownership of a descriptor that this process was started with at number `fd`.
 ///
-/// Fails if nothing is open there. Whoever starts the process and whoever takes the descriptor
-/// agree on the number, and each number is taken once.
+/// Fails if nothing is open there. The number is agreed between the parent and this process, and each
+/// number is taken once.
 pub fn inherited(fd: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: F_GETFD has no memory arguments.
     let flags = unsafe { libc::fcntl(fd, libc::F_GETFD) };

@@ -1,5 +1,5 @@
-//! Asking the kernel which version of Landlock it offers, which the `landlock` crate keeps to
-//! itself.
+//! Asking the kernel which version of Landlock it offers, which the `landlock` crate does
+//! not export.
 
 /// The kernel's Landlock version, 0 if it has none or has it switched off.
 pub fn landlock_abi() -> u32 {

@@ -1,6 +1,6 @@
 //! The only unsafe code of carboy: calls of the kernel and of CPython behind safe signatures.
 //!
-//! What `rustix` already offers safely is used from there, by the crates that need it. Here stands
+//! What `rustix` already offers safely is used from there, by the crates that need it. This crate has
 //! only what it does not offer: `clone3` with namespaces, `mount_setattr`, descriptors at fixed
 //! numbers, seccomp filters and their notifications, `waitid` with resource usage, the names of
 //! system calls, and the three functions CPython wants around a fork.

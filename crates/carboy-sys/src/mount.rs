@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, AsRawFd};
 pub struct MountFlags {
     /// Nothing can be written through it.
     pub read_only: bool,
-    /// Set-user-id bits do not count.
+    /// Set-user-id bits are ignored.
     pub no_suid: bool,
     /// Device files do not work.
     pub no_dev: bool,
@@ -16,8 +16,8 @@ pub struct MountFlags {
     pub no_exec: bool,
 }
 
-/// Sets `flags` on the mount that `tree` stands for and on every mount below it, and cuts their
-/// propagation to and from other namespaces.
+/// Sets `flags` on the mount that `tree` refers to and on every mount below it, and makes them
+/// private: nothing propagates to or from other namespaces.
 pub fn mount_setattr(tree: impl AsFd, flags: MountFlags) -> io::Result<()> {
     let mut set = 0;
     for (wanted, bit) in [

@@ -8,13 +8,13 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Instruction {
-    /// The operation.
+    /// The operation, as the kernel's BPF header encodes it.
     pub code: u16,
-    /// How far to jump if it holds.
+    /// How many instructions a comparison that holds skips.
     pub jump_true: u8,
-    /// How far to jump if not.
+    /// How many one that does not hold skips.
     pub jump_false: u8,
-    /// Its constant.
+    /// The operand `k`: what is compared, loaded, returned, or how far to jump.
     pub constant: u32,
 }
 
@@ -46,7 +46,7 @@ pub fn load(program: &[Instruction]) -> io::Result<()> {
 /// One call that waits for an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notification {
-    /// The kernel's name for it.
+    /// The kernel's id for it, to answer with.
     pub id: u64,
     /// The calling thread, in the reader's pid namespace.
     pub thread: u32,
@@ -56,10 +56,11 @@ pub struct Notification {
     pub args: [u64; 6],
 }
 
-/// What to say to a waiting call.
+/// The answer to a waiting call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Let the kernel carry it out. Only for calls whose arguments are all registers.
+    /// Let the kernel execute it. Only for calls whose arguments are all in registers: memory could be
+    /// changed after it was checked.
     Continue,
     /// Fail it with this `errno`.
     Refuse(i32),
@@ -71,7 +72,7 @@ const _: () = assert!(size_of::<libc::seccomp_notif>() == 0x50);
 const _: () = assert!(size_of::<libc::seccomp_notif_resp>() == 0x18);
 
 /// Takes the next notification from a listener. Blocks if there is none: wait for the listener
-/// to be readable first. `NotFound` means that the caller went away meanwhile.
+/// to be readable first. `NotFound` means that the calling thread has ended meanwhile.
 pub fn receive(listener: impl AsFd) -> io::Result<Notification> {
     let mut notif = MaybeUninit::<libc::seccomp_notif>::zeroed();
     // SAFETY: the buffer is zeroed, as the kernel demands, and of the size the request encodes.
@@ -87,7 +88,7 @@ pub fn receive(listener: impl AsFd) -> io::Result<Notification> {
     })
 }
 
-/// Answers a notification. `NotFound` means that the caller went away meanwhile.
+/// Answers a notification. `NotFound` means that the calling thread has ended meanwhile.
 pub fn answer(listener: impl AsFd, id: u64, answer: Answer) -> io::Result<()> {
     let mut response = libc::seccomp_notif_resp { id, val: 0, error: 0, flags: 0 };
     match answer {

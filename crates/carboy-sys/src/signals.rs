@@ -1,8 +1,8 @@
-//! Signals back to their defaults, so that nothing is inherited from whoever started us.
+//! Signal dispositions, which a program inherits from the one that started it.
 
 use std::io;
 
-/// Ignores what a terminal or a service manager sends to end a program.
+/// Ignores the signals with which a terminal or a service manager ends a program.
 pub fn ignore_endings() {
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
         // SAFETY: SIG_IGN installs no code, and these four can be ignored.

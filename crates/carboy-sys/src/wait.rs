@@ -67,7 +67,7 @@ pub fn cpu_time(pid: u32) -> io::Result<u64> {
     Ok(time.tv_sec as u64 * 1_000_000 + time.tv_nsec as u64 / 1_000)
 }
 
-/// Ends this process at once, without running anything it registered for its end.
+/// Ends this process at once, without running exit handlers.
 pub fn exit_now(code: i32) -> ! {
     // SAFETY: _exit never returns and touches no memory.
     unsafe { libc::_exit(code) }
