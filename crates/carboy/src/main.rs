@@ -44,6 +44,8 @@ fn main() -> ExitCode {
         }
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
+            // Timers and pipes get their turn also while something keeps the runtime busy.
+            .event_interval(8)
             .build()
             .map_err(Failure::os("start the runtime"))?;
         runtime.block_on(async {

@@ -31,8 +31,15 @@ impl<J: Jar> Watch<'_, J> {
     /// what it used up to then, and nobody waits for its end: it is left to whoever buries it, because
     /// taking a process down takes longer than most runs. Any other is killed now and waited for,
     /// because how it ended is the cause.
+    ///
+    /// An answer counts only if no limit was crossed by the time it came: between two measurements a
+    /// guest can take what it likes.
     pub async fn finish(mut self, ending: Ending, wall: Duration) -> Result<Record, EngineError> {
-        let Last { mut facts, is_known } = self.meter.last(self.jar, &ending);
+        let Last { mut facts, is_known, over } = self.meter.last(self.jar, &ending).await;
+        let ending = match (over, ending) {
+            (Some(name), Ending::Said(_)) => Ending::Limit(name),
+            (_, decided) => decided,
+        };
         if !is_known {
             self.jar.kill();
         }

@@ -4,19 +4,21 @@
 use std::time::Duration;
 
 use carboy_protocol::{FromJar, LimitName, Limits};
-use tokio::time::{Instant as Moment, Interval, MissedTickBehavior, interval_at};
+use tokio::time::{Instant as Moment, sleep_until};
 
 use crate::error::{EngineError, While};
 use crate::facts::{Ending, Exit, Facts};
-use crate::tier::Jar;
+use crate::tier::{Files, Jar, Sample};
 
 /// How often a jar's memory, and on the host its directory, is measured.
 const MEASURE: Duration = Duration::from_millis(20);
+/// Measuring takes at most one part in so many of the time: a guest decides how much there is to count.
+const PART: u32 = 10;
 
 /// The measurements of one run.
 pub(super) struct Meter<'a> {
     limits: &'a Limits,
-    ticks: Interval,
+    next: Moment,
     /// What the jar had used before the job came.
     cpu_before_us: u64,
     /// The most private memory that was seen.
@@ -29,43 +31,60 @@ pub(super) struct Last {
     /// It answered, left nothing and still stands, and all it used is in the facts: nobody has to
     /// wait for its end.
     pub is_known: bool,
+    /// A limit that it has crossed and that nobody had seen yet.
+    pub over: Option<LimitName>,
 }
 
 impl<'a> Meter<'a> {
     pub fn new<J: Jar>(jar: &J, limits: &'a Limits) -> Result<Meter<'a>, EngineError> {
         let cpu_before_us = jar.cpu_us().while_doing("read a jar's clock")?;
-        let mut ticks = interval_at(Moment::now() + MEASURE, MEASURE);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Ok(Meter { limits, ticks, cpu_before_us, peak_data: 0 })
+        Ok(Meter { limits, next: Moment::now() + MEASURE, cpu_before_us, peak_data: 0 })
     }
 
     /// Waits until it is time to measure.
-    pub async fn tick(&mut self) {
-        self.ticks.tick().await;
+    pub async fn tick(&self) {
+        sleep_until(self.next).await;
     }
 
     /// A limit that the jar has crossed.
-    pub fn over<J: Jar>(&mut self, jar: &J) -> Option<LimitName> {
-        self.memory_over(jar).or_else(|| jar.files(self.limits).over)
+    pub async fn over<J: Jar>(&mut self, jar: &J) -> Option<LimitName> {
+        let began = Moment::now();
+        let sample = jar.sample();
+        self.peak_data = self.peak_data.max(sample.map_or(0, |sample| sample.data_bytes));
+        let over = self.limit_over(jar, sample, jar.files(self.limits).await);
+        let now = Moment::now();
+        self.next = now + MEASURE.max((now - began) * PART);
+        over
     }
 
     /// The kernel counts private memory when it is mapped, but there are ways to map it that it
     /// does not count. What is really there is measured, with some room for its imprecision.
-    fn memory_over<J: Jar>(&mut self, jar: &J) -> Option<LimitName> {
-        let sample = jar.sample()?;
-        self.peak_data = self.peak_data.max(sample.data_bytes);
-        let room = self.limits.memory_bytes / 16 + (1 << 20);
-        let most = self.limits.memory_bytes + room;
-        (jar.held_bytes(&sample) > most).then_some(LimitName::MemoryBytes)
+    fn limit_over<J: Jar>(
+        &self,
+        jar: &J,
+        sample: Option<Sample>,
+        files: Files,
+    ) -> Option<LimitName> {
+        let most = self.limits.memory_bytes + self.limits.memory_bytes / 16 + (1 << 20);
+        let held = |sample: &Sample| match self.limits.processes {
+            // Without children it is all in the sample.
+            0 => sample.anonymous_bytes.saturating_sub(jar.about().baseline.anonymous_bytes),
+            _ => jar.held_bytes(sample),
+        };
+        match sample {
+            Some(sample) if held(&sample) > most => Some(LimitName::MemoryBytes),
+            _ => files.over,
+        }
     }
 
     /// Looks once more. Of one that answered it does not matter how many files it has open.
-    pub fn last<J: Jar>(&self, jar: &J, ending: &Ending) -> Last {
+    pub async fn last<J: Jar>(&self, jar: &J, ending: &Ending) -> Last {
         let answered = matches!(ending, Ending::Said(FromJar::Done { .. }));
         let sample = jar.sample();
         let cpu_us = jar.cpu_us().unwrap_or(self.cpu_before_us);
         let open_descriptors = if answered { None } else { jar.open_descriptors() };
-        let files = jar.files(self.limits);
+        let files = jar.files(self.limits).await;
+        let over = self.limit_over(jar, sample, files);
         let peak = sample.and_then(|sample| sample.peak_resident_bytes);
         // A process that has ended shows nothing, and its number may be somebody else's: what was read
         // above counts if it is still there now. Children count too, and only whoever reaps the jar
@@ -82,6 +101,7 @@ impl<'a> Meter<'a> {
             files_full: files.files_full,
             baseline: jar.about().baseline,
         };
-        Last { facts, is_known: answered && files.untouched && is_complete }
+        let is_known = answered && over.is_none() && files.untouched && is_complete;
+        Last { facts, is_known, over }
     }
 }

@@ -2,14 +2,15 @@
 //!
 //! A run borrows its jar. `watch` waits until something decides how the run ends; what it waits for
 //! is in `stdio` (what the code prints), `speech` (the frames both ways), `tools` and `deadline` (calls
-//! to the caller and the time they take), `refusals` (calls that the filter announces) and `meter`
-//! (what is measured). `finish` ends the jar and adds up.
+//! to the caller and the time they take), `refusals` (calls that the filter announces) with their
+//! `share` of the engine's time, and `meter` (what is measured). `finish` ends the jar and adds up.
 
 mod contact;
 mod deadline;
 mod finish;
 mod meter;
 mod refusals;
+mod share;
 mod speech;
 mod stdio;
 mod tools;

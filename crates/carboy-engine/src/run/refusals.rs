@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use carboy_jail::profile::{Grant, Profile, Verdict};
 use carboy_protocol::{Denial, Layer, Limits};
@@ -13,14 +13,25 @@ use carboy_sys::seccomp::{Answer, Notification, answer, receive};
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use tokio::io::unix::AsyncFdReadyGuard;
+use tokio::time::{Instant as Moment, sleep_until};
 
 use crate::facts::{Baseline, Refused, RefusedCall};
 use crate::kernel::async_fd::ready_now;
 use crate::kernel::proc::{self, Status};
+use crate::run::share::Share;
 use crate::tier::About;
 
-/// How long a granted thread may take to show up in the kernel's count before the next is judged.
-const SETTLE: Duration = Duration::from_millis(2);
+/// How long a granted thread may take to show up in the kernel's count.
+const SETTLE: Duration = Duration::from_millis(5);
+/// How many calls are served before everybody else gets a turn.
+const AT_ONCE: usize = 8;
+
+/// A thread that was granted and may not be in the kernel's count yet.
+#[derive(Clone, Copy)]
+struct Granted {
+    caller: u32,
+    at: Moment,
+}
 
 /// What was refused in one run, and what is still granted.
 pub(super) struct Refusals<'a> {
@@ -35,7 +46,12 @@ pub(super) struct Refusals<'a> {
     /// What of it the verdict needs.
     pub refused: Refused,
     processes_started: u64,
-    thread_granted: Option<(Instant, u64)>,
+    /// Threads granted a moment ago.
+    granted: Vec<Granted>,
+    /// Wishes for a thread that cannot be judged yet. Their callers wait in the kernel, so there are
+    /// never more than the jar has threads.
+    deferred: Vec<Notification>,
+    share: Share,
 }
 
 impl<'a> Refusals<'a> {
@@ -49,25 +65,67 @@ impl<'a> Refusals<'a> {
             total: 0,
             refused: Refused::default(),
             processes_started: 0,
-            thread_granted: None,
+            granted: Vec::new(),
+            deferred: Vec::new(),
+            share: Share::new(Moment::now()),
         }
     }
 
-    /// Whether another call can be announced.
+    /// Whether calls that are announced are taken now.
     pub fn hears(&self) -> bool {
-        !self.deaf
+        !self.deaf && self.share.rests_until().is_none_or(|until| until <= Moment::now())
     }
 
-    /// Takes one announced call and answers it, if there is one. The kernel is asked first: receiving
-    /// would block if nothing waited, and the readiness that tokio remembers may be old.
+    /// Takes a few announced calls and answers them, if there are any. The kernel is asked first:
+    /// receiving would block if nothing waited, and the readiness that tokio remembers may be old.
     pub fn hear(&mut self, mut ready: AsyncFdReadyGuard<'_, OwnedFd>) -> io::Result<()> {
-        match ready_now(ready.get_inner()) {
-            Ok(events) if events.contains(PollFlags::IN) => return self.serve(ready.get_inner()),
-            Ok(events) if events.is_empty() => ready.clear_ready(),
-            // Nobody is left under the filter. This readiness would never go away.
-            _ => self.deaf = true,
+        let began = Moment::now();
+        for _ in 0..AT_ONCE {
+            match ready_now(ready.get_inner()) {
+                Ok(events) if events.contains(PollFlags::IN) => self.serve(ready.get_inner())?,
+                Ok(events) if events.is_empty() => {
+                    ready.clear_ready();
+                    break;
+                }
+                // Nobody is left under the filter. This readiness would never go away.
+                _ => {
+                    self.deaf = true;
+                    break;
+                }
+            }
         }
+        self.spent_since(began);
         Ok(())
+    }
+
+    /// When there is something to do that nobody announces: listening again after a rest, or judging
+    /// what was deferred. Waits for ever if there is nothing.
+    pub async fn due(&self) {
+        let now = Moment::now();
+        let rest = self.share.rests_until().filter(|until| !self.deaf && *until > now);
+        let settled = self
+            .deferred
+            .first()
+            .map(|_| self.granted.iter().map(|granted| granted.at + SETTLE).min().unwrap_or(now));
+        match [rest, settled].into_iter().flatten().min() {
+            Some(moment) => sleep_until(moment).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Judges what was deferred.
+    pub fn settle(&mut self, listener: &OwnedFd) -> io::Result<()> {
+        let began = Moment::now();
+        for call in std::mem::take(&mut self.deferred) {
+            self.answer(listener, call)?;
+        }
+        self.spent_since(began);
+        Ok(())
+    }
+
+    fn spent_since(&mut self, began: Moment) {
+        let now = Moment::now();
+        self.share.take(now - began, now);
     }
 
     fn serve(&mut self, listener: &OwnedFd) -> io::Result<()> {
@@ -77,16 +135,24 @@ impl<'a> Refusals<'a> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(error),
         };
-        let said = self.judge(&call);
+        self.answer(listener, call)
+    }
+
+    fn answer(&mut self, listener: &OwnedFd, call: Notification) -> io::Result<()> {
+        let Some(said) = self.judge(&call) else {
+            self.deferred.push(call);
+            return Ok(());
+        };
         match answer(listener, call.id, said) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             other => other,
         }
     }
 
-    fn judge(&mut self, call: &Notification) -> Answer {
-        match self.profile.judge(call.call, &call.args) {
-            Verdict::Grant(Grant::Thread) => self.thread(call),
+    /// The answer to a call; `None` if it cannot be told yet.
+    fn judge(&mut self, call: &Notification) -> Option<Answer> {
+        Some(match self.profile.judge(call.call, &call.args) {
+            Verdict::Grant(Grant::Thread) => return self.thread(call),
             Verdict::Grant(Grant::Process) => self.process(call),
             Verdict::Grant(Grant::Memory) => self.memory(call),
             Verdict::Refuse(errno) => self.refuse(call, errno),
@@ -94,32 +160,27 @@ impl<'a> Refusals<'a> {
             Verdict::Allow | Verdict::Answer(_) | Verdict::Sealing | Verdict::Kill => {
                 self.refuse(call, Errno::PERM.raw_os_error())
             }
-        }
+        })
     }
 
-    fn thread(&mut self, call: &Notification) -> Answer {
-        let alive = self.threads_alive(call.thread);
+    /// A thread may be made if there is room for it, counting those that are alive and those that were
+    /// granted to others a moment ago: the kernel may or may not have counted these already, so where
+    /// they matter the answer waits until it has.
+    fn thread(&mut self, call: &Notification) -> Option<Answer> {
+        let now = Moment::now();
+        // Whoever calls again has seen what came of its last call.
+        self.granted.retain(|granted| granted.caller != call.thread && granted.at + SETTLE > now);
+        let alive = Status::of(call.thread).ok().and_then(|status| status.number("Threads:"));
         // The count has the main thread in it, and a count we cannot read is a full house.
-        if alive.is_some_and(|alive| alive <= self.limits.threads) {
-            self.thread_granted = alive.map(|alive| (Instant::now(), alive));
-            return Answer::Continue;
+        let Some(alive) = alive.filter(|alive| *alive <= self.limits.threads) else {
+            self.refused.threads = true;
+            return Some(self.refuse(call, Errno::AGAIN.raw_os_error()));
+        };
+        if alive + self.granted.len() as u64 > self.limits.threads {
+            return None;
         }
-        self.refused.threads = true;
-        self.refuse(call, Errno::AGAIN.raw_os_error())
-    }
-
-    /// Threads of the calling process. A thread granted a moment ago may not be in the kernel's
-    /// count yet, so it is waited for, briefly.
-    fn threads_alive(&self, caller: u32) -> Option<u64> {
-        let count = || Status::of(caller).ok()?.number("Threads:");
-        let mut alive = count()?;
-        if let Some((when, before)) = self.thread_granted {
-            while alive <= before && when.elapsed() < SETTLE {
-                std::thread::sleep(Duration::from_micros(50));
-                alive = count()?;
-            }
-        }
-        Some(alive)
+        self.granted.push(Granted { caller: call.thread, at: now });
+        Some(Answer::Continue)
     }
 
     fn process(&mut self, call: &Notification) -> Answer {

@@ -8,7 +8,7 @@ use carboy_protocol::{JobFrame, LimitName, Limits};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::sync::oneshot;
-use tokio::time::{Instant as Moment, sleep_until};
+use tokio::time::{Instant as Moment, sleep_until, timeout_at};
 
 use crate::error::{EngineError, While};
 use crate::facts::Ending;
@@ -63,8 +63,12 @@ impl<'a, J: Jar> Watch<'a, J> {
         loop {
             let deadline = self.deadline.at();
             let closing = self.speech.closing();
-            let over = closing.unwrap_or(deadline).min(deadline);
             let listens = closing.is_none() && self.tools.has_room(self.speech.unread());
+            // Against the clock, not only by the timer: what keeps this loop busy must not put off its
+            // end.
+            if let Some(ending) = over(closing, deadline, Moment::now()) {
+                return Ok(ending);
+            }
             let io = self.jar.io();
             tokio::select! {
                 written = self.speech.write(&mut io.job) => {
@@ -106,9 +110,17 @@ impl<'a, J: Jar> Watch<'a, J> {
                     if self.refusals.is_flooded() {
                         return Ok(Ending::Limit(LimitName::Denials));
                     }
+                    // A listener that is always ready must not keep others from their turn.
+                    tokio::task::yield_now().await;
+                }
+                () = self.refusals.due() => {
+                    let listener = io.listener.get_ref();
+                    self.refusals.settle(listener).while_doing("answer a jar's filter")?;
                 }
                 () = self.meter.tick() => {
-                    if let Some(name) = self.meter.over(self.jar) {
+                    // Counting files may take long; the deadline does not wait for it.
+                    let over = timeout_at(deadline, self.meter.over(&*self.jar)).await;
+                    if let Ok(Some(name)) = over {
                         return Ok(Ending::Limit(name));
                     }
                 }
@@ -117,12 +129,8 @@ impl<'a, J: Jar> Watch<'a, J> {
                     return Ok(self.gone());
                 }
                 () = cancelled(&mut self.cancel) => return Ok(Ending::Cancelled),
-                () = sleep_until(over) => {
-                    if closing.is_some() && Moment::now() < deadline {
-                        return Ok(Ending::PipeClosed);
-                    }
-                    return Ok(Ending::Limit(LimitName::WallMs));
-                }
+                // The turn after it says what that means.
+                () = sleep_until(closing.unwrap_or(deadline).min(deadline)) => {}
             }
         }
     }
@@ -167,6 +175,15 @@ impl<'a, J: Jar> Watch<'a, J> {
         }
         self.speech.finish()
     }
+}
+
+/// What it means that a moment is reached: the deadline, or the end of the wait for a jar that closed
+/// the pipe for its result.
+fn over(closing: Option<Moment>, deadline: Moment, now: Moment) -> Option<Ending> {
+    if now >= deadline {
+        return Some(Ending::Limit(LimitName::WallMs));
+    }
+    closing.filter(|closing| now >= *closing).map(|_| Ending::PipeClosed)
 }
 
 /// Reads what is there. The readiness that tokio remembers may be older than the bytes.

@@ -78,8 +78,9 @@ pub(crate) trait Jar: Send + Sync + 'static {
     /// How many descriptors it has open.
     fn open_descriptors(&self) -> Option<u64>;
 
-    /// What it has written, against these limits.
-    fn files(&self, limits: &Limits) -> Files;
+    /// What it has written, against these limits. Where that has to be counted, it is not counted on
+    /// the engine's thread.
+    fn files(&self, limits: &Limits) -> impl Future<Output = Files> + Send;
 
     /// The plain files that it left. To be asked after its end: only then nobody writes any more.
     fn artifacts(&self) -> Vec<Artifact>;
@@ -119,7 +120,7 @@ pub(crate) struct Io {
 pub(crate) struct Sample {
     /// Private memory, as the kernel counts it for its limit.
     pub data_bytes: u64,
-    /// Resident memory that no file backs.
+    /// Memory that no file backs, resident, swapped out or in huge pages.
     pub anonymous_bytes: u64,
     /// The address space at its highest.
     pub peak_address_bytes: u64,

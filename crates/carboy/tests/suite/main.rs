@@ -18,6 +18,7 @@ mod guard;
 mod kernel_memory;
 mod lifecycle;
 mod limits;
+mod neighbours;
 mod phases;
 mod pipe;
 mod posture;

@@ -156,7 +156,10 @@ impl Jar for ProcessJar {
         let status = Status::read(&self.status).ok()?.with_memory(self.about.pid);
         Some(Sample {
             data_bytes: status.bytes("VmData:").unwrap_or(0),
-            anonymous_bytes: status.bytes("RssAnon:").unwrap_or(0),
+            anonymous_bytes: ["RssAnon:", "VmSwap:", "HugetlbPages:"]
+                .into_iter()
+                .filter_map(|name| status.bytes(name))
+                .sum(),
             peak_address_bytes: status.bytes("VmPeak:").unwrap_or(0),
             peak_resident_bytes: status.bytes("VmHWM:"),
         })
@@ -172,8 +175,8 @@ impl Jar for ProcessJar {
         proc::open_descriptors(self.about.pid)
     }
 
-    fn files(&self, limits: &Limits) -> Files {
-        self.directory.files(limits)
+    async fn files(&self, limits: &Limits) -> Files {
+        self.directory.files(limits).await
     }
 
     fn artifacts(&self) -> Vec<Artifact> {

@@ -7,12 +7,14 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use carboy_jail::{Identity, JAR_DIRECTORY_INODES, open_directory, remove_tree};
 use carboy_protocol::{Artifact, LimitName, Limits};
 use rustix::fs::{
     AtFlags, CWD, Dir, FileType, Gid, Mode, Stat, Uid, chownat, fstatfs, mkdirat, statat,
 };
+use tokio::task::spawn_blocking;
 
 use crate::tier::Files;
 
@@ -55,17 +57,21 @@ impl Scratch {
 
     /// Bytes on the disk and entries. `None` if they cannot be counted, because the tree is too
     /// deep: no honest program makes such a tree.
-    fn usage(&self) -> Option<(u64, u64)> {
+    ///
+    /// Counting ends soon after `most` entries: there are too many then, and how many does not matter.
+    fn usage(&self, most: u64) -> Option<(u64, u64)> {
         let mut used = (0_u64, 0_u64);
-        let counted = walk(&self.handle, &mut Vec::new(), &mut |path, _, found| {
+        let mut deep = false;
+        walk(&self.handle, &mut Vec::new(), &mut |path, _, found| {
             used.1 += 1;
             if FileType::from_raw_mode(found.st_mode) == FileType::RegularFile {
                 used.0 += u64::try_from(found.st_blocks).unwrap_or(0) * 512;
             }
-            path.len() < MAX_DEPTH
+            deep = path.len() >= MAX_DEPTH;
+            !deep && used.1 <= most.saturating_add(2)
         });
         // The two directories that we made are not the guest's.
-        counted.then_some((used.0, used.1.saturating_sub(2)))
+        (!deep).then_some((used.0, used.1.saturating_sub(2)))
     }
 }
 
@@ -81,12 +87,12 @@ impl Drop for Scratch {
 pub(super) struct Directory {
     handle: OwnedFd,
     /// On the host, if it is there. Removed after the process is gone.
-    scratch: Option<Scratch>,
+    scratch: Option<Arc<Scratch>>,
 }
 
 impl Directory {
     pub fn new(handle: OwnedFd, scratch: Option<Scratch>) -> Directory {
-        Directory { handle, scratch }
+        Directory { handle, scratch: scratch.map(Arc::new) }
     }
 
     /// Whether it is on the host.
@@ -95,9 +101,14 @@ impl Directory {
     }
 
     /// What was written, against these limits.
-    pub fn files(&self, limits: &Limits) -> Files {
+    pub async fn files(&self, limits: &Limits) -> Files {
         match &self.scratch {
-            Some(scratch) => counted(scratch.usage(), limits),
+            Some(scratch) => {
+                let (scratch, most) = (scratch.clone(), limits.files);
+                let used = spawn_blocking(move || scratch.usage(most)).await;
+                // A count that panicked is one that cannot be had.
+                counted(used.unwrap_or_default(), limits)
+            }
             None => fstatfs(&self.handle).map_or(Files::default(), |space| Files {
                 over: None,
                 space_full: space.f_bavail == 0,
