@@ -1,0 +1,172 @@
+//! How a profile is written: the tables of its file, read into rules by call number.
+
+use std::collections::BTreeMap;
+
+use carboy_protocol::Walls;
+use carboy_sys::number_of;
+use serde::Deserialize;
+
+use super::rule::{Grant, How, ProfileFault, Rule, Test, Verdict};
+
+/// Reads the name of a profile and its rules.
+pub(super) fn read(
+    text: &str,
+    walls: Walls,
+) -> Result<(String, BTreeMap<u32, Vec<Rule>>), ProfileFault> {
+    let file: File = toml::from_str(text).map_err(|error| ProfileFault(error.to_string()))?;
+    let mut calls: BTreeMap<u32, Vec<Rule>> = BTreeMap::new();
+    let mut add = |name: &str, why: &str, rule: Rule| {
+        let number =
+            number_of(name).ok_or_else(|| ProfileFault(format!("unknown system call {name}")))?;
+        if why.trim().is_empty() {
+            return Err(ProfileFault(format!("{name} has no reason")));
+        }
+        let rules = calls.entry(number).or_default();
+        if rules.last().is_some_and(|rule| rule.tests.is_empty()) {
+            return Err(ProfileFault(format!("a rule for {name} can never be reached")));
+        }
+        rules.push(rule);
+        Ok(())
+    };
+    for case in &file.case {
+        add(&case.call, &case.why, case.rule()?)?;
+    }
+    if let Some(name) = file.nested.keys().find(|name| !file.allow.contains_key(*name)) {
+        return Err(ProfileFault(format!("{name} is not allowed anywhere, so not nested only")));
+    }
+    for (name, why) in &file.allow {
+        let verdict = match file.nested.get(name) {
+            Some(answer) if walls == Walls::Nested => Verdict::Answer(errno(&answer.errno)?),
+            _ => Verdict::Allow,
+        };
+        add(name, why, Rule { tests: vec![], verdict, hint: None })?;
+    }
+    for (name, answer) in &file.answer {
+        let verdict = Verdict::Answer(errno(&answer.errno)?);
+        add(name, &answer.why, Rule { tests: vec![], verdict, hint: None })?;
+    }
+    for group in file.refuse.values() {
+        for name in &group.calls {
+            let verdict = Verdict::Refuse(errno(&group.errno)?);
+            let hint = Some(group.hint.clone());
+            add(name, &group.hint, Rule { tests: vec![], verdict, hint })?;
+        }
+    }
+    Ok((file.name, calls))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    name: String,
+    allow: BTreeMap<String, String>,
+    answer: BTreeMap<String, Silent>,
+    refuse: BTreeMap<String, Group>,
+    nested: BTreeMap<String, Silent>,
+    case: Vec<Case>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Silent {
+    errno: String,
+    why: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Group {
+    errno: String,
+    hint: String,
+    calls: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    call: String,
+    why: String,
+    #[serde(default)]
+    when: Vec<When>,
+    then: Then,
+    errno: Option<String>,
+    hint: Option<String>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Then {
+    Allow,
+    Answer,
+    Refuse,
+    Sealing,
+    Thread,
+    Process,
+    Memory,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct When {
+    arg: usize,
+    mask: Option<u32>,
+    is: Option<u32>,
+    any_of: Option<Vec<u32>>,
+    above: Option<u32>,
+    at_least: Option<u32>,
+    null: Option<bool>,
+}
+
+impl Case {
+    fn rule(&self) -> Result<Rule, ProfileFault> {
+        let fault = |what: &str| ProfileFault(format!("{}: {what}", self.call));
+        let errno = || errno(self.errno.as_deref().ok_or_else(|| fault("needs an errno"))?);
+        let verdict = match self.then {
+            Then::Allow => Verdict::Allow,
+            Then::Answer => Verdict::Answer(errno()?),
+            Then::Refuse => Verdict::Refuse(errno()?),
+            Then::Sealing => Verdict::Sealing,
+            Then::Thread => Verdict::Grant(Grant::Thread),
+            Then::Process => Verdict::Grant(Grant::Process),
+            Then::Memory => Verdict::Grant(Grant::Memory),
+        };
+        if !matches!(self.then, Then::Allow | Then::Answer | Then::Sealing) && self.hint.is_none() {
+            return Err(fault("what the engine refuses needs a hint"));
+        }
+        let tests = self.when.iter().map(|when| when.test().ok_or_else(|| fault("unclear test")));
+        Ok(Rule { tests: tests.collect::<Result<_, _>>()?, verdict, hint: self.hint.clone() })
+    }
+}
+
+impl When {
+    fn test(&self) -> Option<Test> {
+        let how = match (self.is, &self.any_of, self.above, self.at_least, self.null) {
+            (Some(value), None, None, None, None) => How::AnyOf(vec![value]),
+            (None, Some(values), None, None, None) => How::AnyOf(values.clone()),
+            (None, None, Some(bound), None, None) => How::Above(bound),
+            (None, None, None, Some(bound), None) if self.mask.is_none() => How::AtLeast(bound),
+            (None, None, None, None, Some(true)) if self.mask.is_none() => How::Null,
+            _ => return None,
+        };
+        (self.arg < 6).then_some(Test { arg: self.arg, mask: self.mask.unwrap_or(u32::MAX), how })
+    }
+}
+
+fn errno(name: &str) -> Result<i32, ProfileFault> {
+    use rustix::io::Errno;
+    if name == "OK" {
+        return Ok(0);
+    }
+    let errno = match name {
+        "EPERM" => Errno::PERM,
+        "ENOSYS" => Errno::NOSYS,
+        "EINVAL" => Errno::INVAL,
+        "ENOTTY" => Errno::NOTTY,
+        "EOPNOTSUPP" => Errno::OPNOTSUPP,
+        "ECHILD" => Errno::CHILD,
+        "ENOMEM" => Errno::NOMEM,
+        "EAGAIN" => Errno::AGAIN,
+        _ => return Err(ProfileFault(format!("unknown errno {name}"))),
+    };
+    Ok(errno.raw_os_error())
+}
