@@ -1,9 +1,9 @@
-//! Sentries: the few edits that a program needs before it runs.
+//! The few edits that a program needs before it runs: calls of sentries, which check at run time.
 
 use ruff_text_size::{TextRange, TextSize};
 
-/// A place where a method is taken from an object that is known only in the run:
-/// `x.format` becomes `__carboy_format__(x)`. Lines stay where they are.
+/// A method of an object that is known only at run time: `x.format` becomes `__carboy_format__(x)`.
+/// Line numbers do not change.
 pub(crate) struct Sentry {
     /// Where the object starts.
     pub start: TextSize,

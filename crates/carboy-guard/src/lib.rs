@@ -1,10 +1,10 @@
-//! Reads Python before it runs and answers with everything that a language profile does not grant.
+//! Checks Python before it runs and reports everything that a language profile does not allow.
 //!
 //! [`check`] parses the source, walks the tree once and reports every violation with its line, its
-//! rule and what to write instead. It runs nothing and reads nothing but its arguments. For what
-//! text cannot show (a computed attribute name, a format text in a variable) it names the few
-//! places where a sentry must stand when the program runs; [`tables_for_jars`] is what those sentries go
-//! by.
+//! rule and what to write instead. It runs nothing and reads nothing but its arguments. What the
+//! text of a program cannot show (a computed attribute name, a format string in a variable) is checked at
+//! run time by wrappers, called sentries: the report has the program with the few calls of them that it
+//! needs, and [`tables_for_jars`] is the data they use.
 //!
 //! ```
 //! use carboy_guard::check;
@@ -14,8 +14,7 @@
 //! assert_eq!(report.violations[0].rule.id(), "import-not-granted");
 //! ```
 //!
-//! It is a teacher and a second layer. It is not the boundary: the walls are, and they hold without
-//! it.
+//! It is advice for the author and a second layer, not the security boundary: the walls hold without it.
 #![forbid(unsafe_code)]
 
 mod edit;
@@ -43,7 +42,7 @@ pub use walk::{Fact, Seen};
 use profile::Grants;
 use report::Findings;
 
-/// Reads a program and reports everything in it that the policy does not grant.
+/// Checks a program and reports everything in it that the policy does not allow.
 pub fn check(source: &str, policy: &LanguagePolicy) -> Report {
     check_given(source, policy, HashSet::new())
 }
@@ -64,15 +63,15 @@ fn check_given(source: &str, policy: &LanguagePolicy, given: HashSet<&str>) -> R
     }
 }
 
-/// Reads the program of a job. What the job gives it by name hides builtins of that name.
+/// Checks the program of a job. Inputs and tools of the job hide builtins of the same name.
 pub fn check_job(job: &Job, policy: &LanguagePolicy) -> Report {
     let inputs = job.inputs.keys().map(String::as_str);
     let given = inputs.chain(job.tools.iter().map(|tool| tool.name.as_str())).collect();
     check_given(&job.code, policy, given)
 }
 
-/// The names, attributes, imports and texts that the guard sees in a program, or nothing if it
-/// refuses the text itself. This is what is compared with what CPython sees.
+/// The names, attributes, imports and strings that the guard sees in a program, or nothing if it cannot
+/// be parsed. Tests compare this with what CPython sees.
 pub fn facts(source: &str) -> Option<Vec<Fact>> {
     let policy = LanguagePolicy::of(LanguageProfile::Agent);
     let grants = Grants::of(&policy)?;
@@ -80,7 +79,7 @@ pub fn facts(source: &str) -> Option<Vec<Fact>> {
     Some(walk::walk_noting(&parsed, &grants, HashSet::new(), Some(vec![])).1)
 }
 
-/// What the runtime half goes by, for every profile.
+/// The data of the runtime half, for every profile.
 pub fn tables_for_jars() -> serde_json::Value {
     profile::for_jars()
 }
@@ -91,7 +90,7 @@ pub fn modules(profile: LanguageProfile) -> Vec<&'static str> {
     profile::modules(profile).into_iter().collect()
 }
 
-/// The text as CPython reads it: each kind of line end is a newline, in texts too.
+/// The source as CPython reads it: every kind of line break is a newline, also in strings.
 pub fn with_plain_newlines(source: &str) -> Cow<'_, str> {
     if source.contains('\r') {
         source.replace("\r\n", "\n").replace('\r', "\n").into()

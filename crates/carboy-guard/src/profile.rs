@@ -1,4 +1,4 @@
-//! What a language profile grants, from the files in `profiles/language`.
+//! What a language profile allows, from the files in `profiles/language`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -25,7 +25,7 @@ pub(crate) struct NameTable {
     pub instead: BTreeMap<String, String>,
 }
 
-/// What is handed out of a module.
+/// Which names of a module may be used.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(untagged)]
 pub(crate) enum Grant {
@@ -38,7 +38,7 @@ pub(crate) enum Grant {
 }
 
 impl Grant {
-    /// Whether a public name is handed out.
+    /// Whether a public name may be used.
     fn allows(&self, name: &str) -> bool {
         match self {
             Grant::All(all) => *all,
@@ -71,7 +71,7 @@ pub(crate) struct Profile {
     pub builtins: Names,
     methods: Methods,
     modules: BTreeMap<String, Grant>,
-    /// Every module that a granted one lies in.
+    /// Every package of an allowed module.
     #[serde(skip)]
     containers: Names,
 }
@@ -128,7 +128,7 @@ pub(crate) struct Grants<'a> {
     imports: &'a [String],
 }
 
-/// Whether a name is for everybody: without a leading underscore.
+/// Whether a name is public: without a leading underscore.
 pub(crate) fn is_public(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('_')
 }
@@ -153,7 +153,7 @@ impl<'a> Grants<'a> {
         Some(Grants { name: policy.profile.as_str(), profile, imports: &policy.imports })
     }
 
-    /// What is handed out of a module, if it may be imported.
+    /// Which names of a module may be used, if it may be imported.
     pub fn module(&self, path: &str) -> Option<&Grant> {
         static EVERYTHING: Grant = Grant::All(true);
         // A directive to the compiler.
@@ -180,18 +180,18 @@ impl<'a> Grants<'a> {
         None
     }
 
-    /// Whether granted modules lie below this one, which then is there to reach them.
+    /// Whether submodules of this one are allowed, so that it must be importable to reach them.
     fn is_container(&self, path: &str) -> bool {
         self.profile.containers.contains(path)
             || self.imports.iter().any(|granted| ancestors(granted).any(|above| above == path))
     }
 
-    /// Whether a module may be reached: for what it hands out, or for what lies below it.
+    /// Whether a module may be imported: for its own names, or for its submodules.
     pub fn reaches(&self, path: &str) -> bool {
         self.module(path).is_some() || self.is_container(path)
     }
 
-    /// Whether a module hands out this name, be it a module itself.
+    /// Whether this name of a module may be used; it may be a submodule.
     pub fn hands_out(&self, module: &str, name: &str) -> bool {
         if !is_public(name) {
             return matches!(name, "__name__" | "__doc__" | "__version__");
@@ -208,8 +208,8 @@ impl<'a> Grants<'a> {
         }
     }
 
-    /// Whether this is a module of the standard library that stands in another. What has the name
-    /// of its own module (`glob.glob`) is none, nor are the two functions named here.
+    /// Whether this name is a module of the standard library that another module has imported. A name
+    /// equal to its module's (`glob.glob`) is a function, and so are the two that are listed here.
     fn is_stray(&self, module: &str, name: &str) -> bool {
         let stdlib = &TABLES.names.stdlib;
         let first = module.split('.').next().unwrap_or(module);

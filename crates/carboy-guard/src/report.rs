@@ -1,4 +1,4 @@
-//! What the guard answers.
+//! What was found in a program, and the report of it.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Display};
@@ -10,15 +10,15 @@ use crate::rule::Rule;
 
 /// How many violations a report lists.
 const LISTED: usize = 100;
-/// How many get words: a source of a mebibyte can hold half a million. The walk is not quite in the order
-/// of the text, so more than are listed.
+/// How many get a message: a source of 1 MiB can contain half a million violations. The walk does not
+/// quite follow the order of the source, so more than are listed.
 const WORDED: usize = 10 * LISTED;
 
 /// What was found in a program, still as places in its text.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     places: Vec<Place>,
-    /// What was found and what to write instead, for as many as get words.
+    /// Message and suggestion of the first ones.
     words: Vec<(String, String)>,
 }
 
@@ -26,12 +26,12 @@ pub(crate) struct Findings {
 struct Place {
     rule: Rule,
     range: TextRange,
-    /// Which of the words.
+    /// Its index in `words`, if it is below their number.
     words: usize,
 }
 
 impl Findings {
-    /// Notes a violation. Its words are made only if they may be needed.
+    /// Adds a violation. Its message is rendered only if it may be listed.
     pub fn add(
         &mut self,
         rule: Rule,
@@ -75,7 +75,7 @@ impl Findings {
     }
 }
 
-/// One thing that a profile does not grant.
+/// One thing that a profile does not allow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Violation {
     /// Which rule.
@@ -98,17 +98,16 @@ impl Display for Violation {
     }
 }
 
-/// What was made of a program that may run.
+/// How to run a program without violations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Guarded {
-    /// The program with sentries at the few places that need one, if any does. Every line stays where
-    /// it is.
+    /// The program with calls of sentries, if it needs any. Line numbers do not change.
     pub edited: Option<String>,
     /// The underscore names that the program defines for its own objects.
     pub own: BTreeSet<String>,
 }
 
-/// What the guard answers: every violation at once, in the order of the text.
+/// The report: every violation at once, in the order of the source.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// What was found.
@@ -126,7 +125,7 @@ impl Report {
     }
 }
 
-/// Lines and columns of a text, each found in a time that does not grow with the text.
+/// An index from byte offsets to lines and columns, so that a long line is not scanned for each violation.
 struct Lines<'a> {
     source: &'a [u8],
     /// Where each line starts.

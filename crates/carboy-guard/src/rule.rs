@@ -14,7 +14,7 @@ macro_rules! rules {
             /// Every rule.
             pub const ALL: &[Rule] = &[$(Rule::$name,)*];
 
-            /// The id used on every surface.
+            /// Its id in reports, messages and documentation.
             pub fn id(self) -> &'static str {
                 match self {
                     $(Rule::$name => $id,)*
@@ -25,57 +25,57 @@ macro_rules! rules {
 }
 
 rules! {
-    /// The text is not Python.
+    /// The source is not valid Python.
     Syntax = "syntax",
-    /// It has a construct that the guard does not know.
+    /// It uses syntax that the guard does not support.
     UnknownSyntax = "unknown-syntax",
     /// It is too long.
     SourceSize = "source-size",
     /// It nests too deeply.
     NestingDepth = "nesting-depth",
-    /// It has a character that is not shown, or shows other text than it is.
+    /// It contains a character that is invisible or reorders text.
     OddCharacter = "odd-character",
-    /// It claims another encoding.
+    /// It declares an encoding other than UTF-8.
     CodingCookie = "coding-cookie",
-    /// It imports a module that is not granted.
+    /// It imports a module that the profile does not allow.
     ImportNotGranted = "import-not-granted",
-    /// It imports relative to a package.
+    /// It uses a relative import.
     RelativeImport = "relative-import",
-    /// It imports whatever a module has.
+    /// It uses a star import.
     StarImport = "star-import",
-    /// It uses a name of a granted module that is not handed out.
+    /// It uses a name of an allowed module that the profile does not allow.
     NameNotGranted = "name-not-granted",
-    /// It uses a builtin that is not granted.
+    /// It uses a builtin that the profile does not allow.
     BlockedBuiltin = "blocked-builtin",
-    /// It uses a name of the interpreter's own.
+    /// It reads or binds a special name.
     DunderName = "dunder-name",
-    /// It uses a name of the guard's own.
+    /// It uses a name that is reserved for the guard.
     ReservedName = "reserved-name",
-    /// It reads an attribute that leads past an object.
+    /// It uses a special attribute.
     DunderAttribute = "dunder-attribute",
-    /// It reads a private attribute of something that is not its own.
+    /// It uses a private attribute that it does not define.
     PrivateAttribute = "private-attribute",
-    /// It reads an attribute that leads into the interpreter.
+    /// It uses an attribute that exposes interpreter internals.
     InterpreterAttribute = "interpreter-attribute",
-    /// It takes the object out of an exception.
+    /// It reads the object that an exception carries.
     ExceptionObject = "exception-object",
-    /// A format text reaches through attributes.
+    /// A format string reads private or special attributes.
     FormatTraversal = "format-traversal",
-    /// A query text reaches through attributes.
+    /// A string that is evaluated as code uses private or special names.
     TextCode = "text-code",
-    /// It makes classes by calling `type`.
+    /// It makes a class at run time, or matches by fields that are not known.
     DynamicType = "dynamic-type",
-    /// It makes a class of classes.
+    /// It uses a metaclass.
     Metaclass = "metaclass",
-    /// A class defines a special method that is not granted.
+    /// A class defines a special method that the profile does not allow.
     DunderMethod = "dunder-method",
-    /// It catches what is meant to end it.
+    /// It catches exceptions that are meant to end it.
     BroadExcept = "broad-except",
-    /// It catches groups of exceptions.
+    /// It uses `except*`.
     ExceptStar = "except-star",
-    /// It reads pickles.
+    /// It loads pickles.
     Unpickling = "unpickling",
-    /// It has coroutines where nothing can run them.
+    /// It is asynchronous, and the profile does not allow that.
     AsyncCode = "async-code",
 }
 

@@ -1,17 +1,17 @@
-//! Texts that are read as more than text: format texts and queries.
+//! Strings that are more than text: format strings, and expressions that libraries evaluate.
 
 use crate::names::is_dunder;
 use crate::profile::TABLES;
 
-/// The attributes that the fields of a format text reach, those of nested fields among them.
-/// Reads as CPython does, up to the first fault: there a use of the text fails by itself.
+/// The attributes that the fields of a format string read, including nested fields. Parses as CPython
+/// does, up to the first error, at which formatting would fail anyway.
 pub(crate) fn format_attributes(text: &str) -> Vec<&str> {
     let mut attributes = vec![];
     fields(text, FORMAT_DEPTH, &mut attributes);
     attributes
 }
 
-/// How deep fields may stand in the specs of fields: CPython's own limit.
+/// How deep fields may nest in the format specifications of fields: CPython's own limit.
 const FORMAT_DEPTH: usize = 2;
 
 fn fields<'a>(text: &'a str, depth: usize, attributes: &mut Vec<&'a str>) {
@@ -61,7 +61,7 @@ fn field<'a>(text: &'a str, depth: usize, attributes: &mut Vec<&'a str>) -> Opti
     }
 }
 
-/// What stands behind the colon of a field, to the brace that closes it.
+/// The format specification of a field, up to the closing brace.
 fn spec<'a>(text: &'a str, depth: usize, attributes: &mut Vec<&'a str>) -> Option<&'a str> {
     let mut open = 1;
     let end = text.char_indices().find_map(|(at, c)| {
@@ -76,8 +76,8 @@ fn spec<'a>(text: &'a str, depth: usize, attributes: &mut Vec<&'a str>) -> Optio
     Some(&text[end + 1..])
 }
 
-/// Whether a text that is read as code reaches past values: a name of the interpreter's own, or an
-/// attribute that is private or leads into the interpreter.
+/// Whether a string that is evaluated as code uses a special name, or an attribute that is private or
+/// exposes the interpreter.
 pub(crate) fn query_reaches_out(text: &str) -> bool {
     let mut rest = text;
     let mut attribute = false;

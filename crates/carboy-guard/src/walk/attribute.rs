@@ -1,4 +1,4 @@
-//! What attributes are judged by.
+//! Attributes.
 
 use ruff_python_ast::{Expr, ExprAttribute, ExprContext};
 use ruff_text_size::{Ranged, TextRange};
@@ -149,14 +149,14 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// A name that a module does not hand out.
+    /// A name of a module that the profile does not allow.
     pub fn not_handed_out(&mut self, module: &str, name: &str, range: TextRange) {
         let message = format_args!("{} is not allowed by this profile", shown_in(module, name));
         let instead = self.module_instead(module, name);
         self.refuse(Rule::NameNotGranted, range, message, instead);
     }
 
-    /// A method that reads a text, taken where no sentry can stand.
+    /// A method that evaluates a string, used where no sentry can be inserted.
     pub fn text_taken(&mut self, name: &str, range: TextRange) {
         let message = format_args!("{} is used as a value where it cannot be checked", shown(name));
         self.refuse(Rule::TextCode, range, message, "call the method on the object");
@@ -167,7 +167,7 @@ impl<'a> Walker<'a> {
         self.refuse(Rule::ExceptionObject, range, message, "use str(error)");
     }
 
-    /// An attribute of something that is no module.
+    /// An attribute of something that is not a module.
     pub fn attribute(&mut self, of: Option<&Expr>, name: &str, range: TextRange) {
         if let Some(Expr::Name(of)) = of
             && name == "obj"
@@ -194,7 +194,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// An attribute whose name stands in a text of the program.
+    /// An attribute whose name is a string literal.
     pub fn named_attribute(&mut self, of: Option<&Expr>, name: &str, range: TextRange) {
         match of.and_then(|of| self.module_of(of)) {
             Some(module) if !self.grants.hands_out(&module, name) && !is_dunder(name) => {

@@ -1,4 +1,4 @@
-//! What calls are judged by, where their arguments stand in the program.
+//! Calls, with the arguments that are literals.
 
 use ruff_python_ast::token::TokenKind;
 use ruff_python_ast::{Arguments, Expr, ExprAttribute, ExprCall, Operator};
@@ -11,7 +11,7 @@ use crate::text::{format_attributes, query_reaches_out};
 use crate::walk::attribute::refused_anywhere;
 use crate::walk::walker::{Seen, Walker};
 
-/// A text that stands in the program, perhaps in pieces.
+/// A string literal, or a sum of them.
 fn folded(expr: &Expr) -> Option<String> {
     match expr {
         Expr::StringLiteral(text) => Some(text.value.to_str().to_owned()),
@@ -173,7 +173,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Texts that a library reads as code, or as names of attributes.
+    /// Strings that a library evaluates as code, or uses as names of attributes.
     fn read_texts(&mut self, method: &ExprAttribute, arguments: &Arguments) {
         let name = method.attr.as_str();
         let queries = matches!(name, "query" | "eval" | "agg" | "aggregate" | "transform");
@@ -184,7 +184,7 @@ impl<'a> Walker<'a> {
         let values = arguments.args.iter().chain(arguments.keywords.iter().map(|one| &one.value));
         let reads_frames = matches!(name, "query" | "eval");
         for keyword in arguments.keywords.iter().filter(|_| reads_frames) {
-            // Where it looks for variables is its caller's, and no other's.
+            // It must look for variables in its caller's frame only.
             if keyword.arg.as_ref().is_none_or(|name| name == "level")
                 && self.module_of(&method.value).is_none()
             {
@@ -195,7 +195,7 @@ impl<'a> Walker<'a> {
         }
         let texts: Vec<_> =
             values.filter_map(|value| Some((folded(value)?, value.range()))).collect();
-        // A log format of that style is a format text.
+        // A log format of that style is a format string.
         let style = keyword(arguments, "style").filter(|_| logs);
         let braces = style.is_some_and(|style| folded(style).is_none_or(|style| style == "{"));
         if braces && texts.len() < arguments.len() {
@@ -212,7 +212,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// `numpy.load` with its third argument, or with arguments that do not stand there.
+    /// `numpy.load` with its third argument, or with arguments that are not visible.
     fn loads_pickles(&mut self, range: TextRange, arguments: &Arguments) {
         let hidden = arguments.args.len() > 2
             || arguments.args.iter().any(Expr::is_starred_expr)
@@ -244,7 +244,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Puts a sentry where a method that reads a text is taken from an object.
+    /// Inserts a sentry where a method that evaluates a string is read from an object.
     pub fn sentry(&mut self, node: &'a ExprAttribute) {
         let between = TextRange::new(node.value.end(), node.attr.start());
         let mut tokens = self.tokens.in_range(between).iter().rev();
@@ -256,7 +256,7 @@ impl<'a> Walker<'a> {
                 attribute: node.attr.range(),
                 name: node.attr.to_string(),
             }),
-            // There is none without a dot; if there were, nothing would stand in its way.
+            // The parser found an attribute, so there is a dot; without one no sentry could be inserted.
             None => self.refuse(
                 Rule::UnknownSyntax,
                 node.range(),

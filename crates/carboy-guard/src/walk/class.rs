@@ -1,4 +1,4 @@
-//! What classes are judged by: their special names and methods, their bases and metaclasses.
+//! Classes: special names and methods, bases, metaclasses.
 
 use ruff_python_ast::{Arguments, Expr, ExprName, Identifier};
 use ruff_text_size::Ranged;

@@ -1,4 +1,4 @@
-//! What handlers of exceptions are judged by.
+//! Exception handlers.
 
 use ruff_python_ast::{ExceptHandler, ExceptHandlerExceptHandler, Expr, Identifier, Stmt, StmtTry};
 use ruff_text_size::{Ranged, TextRange};

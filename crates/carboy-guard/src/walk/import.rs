@@ -1,4 +1,4 @@
-//! What imports are judged by.
+//! Imports.
 
 use ruff_python_ast::{Alias, StmtImportFrom};
 use ruff_text_size::Ranged;
@@ -56,7 +56,7 @@ impl<'a> Walker<'a> {
         self.refuse(Rule::ImportNotGranted, range, message, instead);
     }
 
-    /// What to write instead of a name that a module does not hand out.
+    /// What to write instead of a name that the profile does not allow.
     pub fn module_instead(&self, module: &str, name: &str) -> &'static str {
         match (module, name) {
             ("os", "system" | "popen") => "programs cannot be started; do the work in Python",

@@ -1,4 +1,4 @@
-//! What names are judged by: builtins, names of the interpreter's own, annotations, keywords.
+//! Names: builtins, special names, annotations, keywords.
 
 use ruff_python_ast::{Expr, ExprName, Identifier, Keyword};
 use ruff_text_size::{Ranged, TextRange};
@@ -37,9 +37,9 @@ const BUILTINS: &[&str] = &[
     "vars",
 ];
 
-/// Names of the interpreter's own that may be read.
+/// Special names that may be read.
 const READABLE: &[&str] = &["__name__", "__file__", "__doc__", "__debug__"];
-/// Names that a module may say of itself.
+/// Special names that a module may assign.
 const MODULE_WORDS: &[&str] =
     &["__all__", "__author__", "__version__", "__license__", "__date__", "__copyright__"];
 
@@ -131,7 +131,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// An expression in a place where the classes `type` and `BaseException` do no harm.
+    /// An expression in a place where the classes `type` and `BaseException` are harmless.
     pub fn type_or(&mut self, expr: &'a Expr) {
         match expr {
             Expr::Name(node) if matches!(node.id.as_str(), "type" | "BaseException") => {

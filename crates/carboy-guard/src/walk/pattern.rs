@@ -38,7 +38,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// A value in a pattern, where no sentry can stand: it is handed to whatever it is compared with.
+    /// A value in a pattern, where no sentry can be inserted. The object it is compared with receives it.
     fn pattern_value(&mut self, expr: &'a Expr) {
         let sentries = self.sentries.len();
         self.expr(expr);

@@ -47,11 +47,11 @@ pub(crate) struct Walker<'a> {
     pub grants: &'a Grants<'a>,
     pub gathered: &'a Gathered<'a>,
     pub classes: Classes<'a>,
-    /// Names that the program finds there from the start.
+    /// Names of inputs and tools, which are defined when the program starts.
     pub given: HashSet<&'a str>,
     pub tokens: &'a Tokens,
     pub place: Place,
-    /// The names that functions and classes around bind, with how many of them do.
+    /// The names that enclosing functions and classes bind, with how many of them do.
     pub bound: HashMap<&'a str, usize>,
     /// The class whose body this is, by where it starts.
     pub class: Option<TextSize>,
@@ -59,7 +59,7 @@ pub(crate) struct Walker<'a> {
     pub errors: Vec<&'a str>,
     pub found: Findings,
     pub sentries: Vec<Sentry>,
-    /// What was seen, if anybody wants to know.
+    /// What was seen, if the caller asked for it.
     pub facts: Option<Vec<Fact>>,
 }
 
