@@ -186,9 +186,12 @@ async fn a_child_that_reaches_the_end_of_the_code_does_not_answer_for_it() {
     }
     let bench = Bench::new();
     let code = "
-import os, time
+import os
+reader, writer = os.pipe()
 child = os.fork() == 0
-if not child: time.sleep(0.3)
+if not child:
+    os.close(writer)
+    os.read(reader, 1)  # the child has ended when nobody can write any more
 result = 'child' if child else 'parent'
 ";
     let outcome = bench.run(policy(|limits| limits.processes = 1), code).await;

@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use carboy_engine::Plan;
+use carboy_engine::{Plan, RunOptions};
 use carboy_protocol::{Job, Walls};
 
 use crate::support::*;
@@ -249,16 +249,17 @@ async fn a_running_jar_with_threads_is_sealed_in_each_of_them() {
     let plan = bench.engine.plan(&policy).unwrap();
     let code = "
 import threading, time
-for _ in range(2): threading.Thread(target=time.sleep, args=(2,), daemon=True).start()
-print('started', flush=True)
-time.sleep(2)
-result = 1
+for _ in range(2): threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
+time.sleep(600)
 ";
     let engine = bench.engine.clone();
     let job = Job::new(code).with_policy(policy);
-    let running = tokio::spawn(async move { engine.run(job).await });
+    let (stop, cancel) = tokio::sync::oneshot::channel();
+    let options = RunOptions { cancel: Some(cancel), ..RunOptions::default() };
+    let running = tokio::spawn(async move { engine.run_with(job, options).await });
     let mut jar = None;
-    for _ in 0..200 {
+    let started = Instant::now();
+    while started.elapsed() < LONG {
         tokio::time::sleep(Duration::from_millis(10)).await;
         let helpers = children(std::process::id());
         let zygotes: Vec<u32> = helpers.iter().flat_map(|pid| children(*pid)).collect();
@@ -269,6 +270,7 @@ result = 1
         }
     }
     check_jar(jar.expect("a jar with three threads"), &plan, 3);
+    stop.send(()).unwrap();
     let outcome = running.await.unwrap().unwrap();
     let layers = &outcome.isolation.layers;
     let full = walls() == Walls::Full;
