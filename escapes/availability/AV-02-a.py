@@ -5,7 +5,7 @@
 # second: rlimits
 # expect: limit wall_ms
 # limits: wall_ms=100
-# control: raised wall_ms=20000
+# control: raised wall_ms=120000
 """No bytecode boundary is reached while the number is computed, so nothing inside the interpreter
 could interrupt it. Only a kill from outside can."""
 

@@ -5,7 +5,7 @@
 # second: rlimits
 # expect: limit wall_ms
 # limits: wall_ms=100
-# control: raised wall_ms=20000
+# control: raised wall_ms=120000
 """The time of this match doubles with each letter, and all of it is spent inside one call."""
 
 import re

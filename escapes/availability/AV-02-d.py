@@ -5,7 +5,7 @@
 # second: rlimits
 # expect: limit wall_ms
 # limits: wall_ms=100
-# control: raised wall_ms=20000
+# control: raised wall_ms=120000
 """Reading decimal digits takes quadratic time. The interpreter's own guard against it is taken
 away first, as hostile code would."""
 

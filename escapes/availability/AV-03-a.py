@@ -5,10 +5,10 @@
 # second: kill by pidfd
 # expect: limit wall_ms
 # limits: wall_ms=150
-# control: raised wall_ms=10000
+# control: raised wall_ms=120000
 """A sleeping process uses no processor time, so a limit of that alone would never end it."""
 
 import time
 
-time.sleep(0.4)
+time.sleep(context["hold"])
 result = "woke up"

@@ -5,14 +5,14 @@
 # second: kill by pidfd
 # expect: limit wall_ms
 # limits: wall_ms=150
-# control: raised wall_ms=10000
+# control: raised wall_ms=120000
 """The main thread and another one wait for each other in the kernel."""
 
 import threading
 
 never = threading.Event()
-other = threading.Thread(target=never.wait, args=(0.4,))
+other = threading.Thread(target=never.wait, args=(context["hold"],))
 other.start()
-never.wait(0.4)
+never.wait(context["hold"])
 other.join()
 result = "gave up"

@@ -5,7 +5,7 @@
 # second: kill by pidfd
 # expect: limit wall_ms
 # limits: wall_ms=150
-# control: raised wall_ms=10000
+# control: raised wall_ms=120000
 """A read from an empty pipe whose writing end stays open. Every signal that could interrupt it is
 blocked first; here a second thread frees it after a while."""
 
@@ -15,6 +15,6 @@ import threading
 
 reader, writer = os.pipe()
 signal.pthread_sigmask(signal.SIG_BLOCK, range(1, signal.NSIG))
-timer = threading.Timer(0.4, os.write, (writer, b"x"))
+timer = threading.Timer(context["hold"], os.write, (writer, b"x"))
 timer.start()
 result = os.read(reader, 1).decode()

@@ -5,12 +5,12 @@
 # second: kill by pidfd
 # expect: limit wall_ms
 # limits: wall_ms=150
-# control: raised wall_ms=10000
+# control: raised wall_ms=120000
 """An interpreter waits for its threads before it ends. A run that waits with it must not wait
 beyond its time."""
 
 import threading
 import time
 
-threading.Thread(target=time.sleep, args=(0.4,)).start()
+threading.Thread(target=time.sleep, args=(context["hold"],)).start()
 result = "ready long ago"

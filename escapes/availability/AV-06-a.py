@@ -5,7 +5,6 @@
 # second: engine clock
 # expect: ok
 # denies: kill tgkill
-# limits: wall_ms=2000
 # control: bare
 """A stopped process neither works nor ends, and it does not react to most signals. Where a child
 can be had, it wakes this process up again, to show that it really stood still."""

@@ -5,7 +5,6 @@
 # second: engine clock
 # expect: ok
 # denies: ptrace
-# limits: wall_ms=2000
 # control: bare
 """A traced process stops at every signal and waits for its tracer, which would be the engine's
 helper: that one knows nothing of it and would wait as well."""

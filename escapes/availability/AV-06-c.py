@@ -5,7 +5,7 @@
 # second: pid namespace
 # expect: limit wall_ms
 # limits: wall_ms=150 processes=1
-# control: raised wall_ms=10000
+# control: raised wall_ms=120000
 """A parent made with the flag of vfork stands still in the kernel, and cannot be interrupted,
 until the child ends. The child takes its time."""
 
@@ -17,6 +17,6 @@ CLONE_VFORK, SIGCHLD = 0x4000, 17
 libc = ctypes.PyDLL(None, use_errno=True)
 child = libc.syscall(56, CLONE_VFORK | SIGCHLD, None, None, None, None)
 if child == 0:
-    time.sleep(0.4)
+    time.sleep(context["hold"])
     os._exit(0)
 result = "free again"

@@ -23,5 +23,5 @@ for _ in range(35):
         raise MemoryError
     ctypes.memset(at, 1, SIZE)
     libc.mprotect(at, SIZE, 1)
-time.sleep(0.2)
+time.sleep(context["hold"])
 result = "had it all"

@@ -24,5 +24,5 @@ while size < 100 << 20:
         raise MemoryError
     size += 2 << 20
     ctypes.memset(at + size - (2 << 20), 1, 2 << 20)
-time.sleep(0.1)
+time.sleep(context["hold"])
 result = size

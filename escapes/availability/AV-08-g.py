@@ -25,5 +25,5 @@ with open("seed", "r+b") as seed:
         for at in range(0, SIZE, 4096):
             copy[at] = 1
         maps.append(copy)
-time.sleep(0.1)
+time.sleep(context["hold"])
 result = len(maps)

@@ -4,7 +4,7 @@
 # first: rlimits
 # second: engine clock
 # expect: ok
-# limits: wall_ms=5000 memory_bytes=536870912
+# limits: memory_bytes=536870912
 # control: none: the number of mappings is bounded by the kernel and by no limit of a policy
 """Each change of rights in the middle of a mapping makes two more of it, all of them kernel
 memory. The kernel refuses at some number; then the run must still be able to answer and to end."""

@@ -4,7 +4,7 @@
 # first: engine count
 # second: pid namespace
 # expect: limit processes
-# limits: processes=3 wall_ms=5000
+# limits: processes=3
 # control: raised processes=32
 """Every process that is made goes on making more. The engine grants each one, and stops."""
 

@@ -4,7 +4,7 @@
 # first: engine count
 # second: kill by pidfd
 # expect: limit threads
-# limits: threads=4 wall_ms=5000
+# limits: threads=4
 # control: raised threads=64
 """Threads are processes to the kernel: enough of them fill its table for everybody."""
 

@@ -4,7 +4,7 @@
 # first: engine count
 # second: engine clock
 # expect: limit denials
-# limits: threads=0 denials=200 wall_ms=5000
+# limits: threads=0 denials=200
 # control: raised denials=100000
 """Each attempt goes to the engine and back. A program that never takes no for an answer must not
 be able to keep the engine busy for as long as it likes."""

@@ -5,7 +5,7 @@
 # second: kill by pidfd
 # expect: ok
 # denies: setsid
-# limits: processes=4 wall_ms=5000
+# limits: processes=4 wall_ms=30000
 # control: none: that nothing lives on is looked for from outside after the run
 """The usual way to become a daemon: fork, a session of its own, fork again, close everything,
 ignore signals, and sleep for longer than the run takes."""

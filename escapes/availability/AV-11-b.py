@@ -4,7 +4,7 @@
 # first: pid namespace
 # second: kill by pidfd
 # expect: crash
-# limits: processes=4 wall_ms=5000
+# limits: processes=4 wall_ms=30000
 # control: none: the program ends itself, so there is no limit to raise
 """Whoever waits for the end of the pipes instead of the end of the process waits for the children.
 They sleep for a minute."""

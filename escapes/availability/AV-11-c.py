@@ -4,7 +4,7 @@
 # first: pid namespace
 # second: kill by pidfd
 # expect: ok
-# limits: processes=2 wall_ms=2000
+# limits: processes=2 wall_ms=30000
 # control: none: that the answer is not held up shows in the end itself
 """The answer is there, but the end of the output never comes: a child holds it open and would
 write on for a minute."""

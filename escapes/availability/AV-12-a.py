@@ -4,7 +4,7 @@
 # first: engine count
 # second: pid namespace
 # expect: limit processes
-# limits: processes=40 wall_ms=8000
+# limits: processes=40
 # control: raised processes=200
 """A child that has ended keeps its place in the kernel's table until its parent asks for it. The
 parent never does."""

@@ -4,7 +4,7 @@
 # first: pid namespace
 # second: kill by pidfd
 # expect: ok
-# limits: processes=40 wall_ms=5000
+# limits: processes=40 wall_ms=30000
 # control: none: that no orphan lives on is looked for from outside after the run
 """Orphans fall to the first process of the namespace, which here is the hostile program itself and
 cares for none of them, the living and the dead."""

@@ -4,7 +4,7 @@
 # first: engine measure
 # second: rlimits
 # expect: limit memory_bytes
-# limits: memory_bytes=67108864 wall_ms=3000
+# limits: memory_bytes=67108864
 # control: raised memory_bytes=536870912
 """The kernel shows the memory of a process under the number of its first thread. When that one has
 ended, it shows none, though the other thread goes on to fill memory that it makes read-only."""
@@ -29,7 +29,7 @@ def fill():
             break
         ctypes.memset(at, 1, SIZE)
         libc.mprotect(at, SIZE, 1)
-    time.sleep(0.3)
+    time.sleep(context["hold"])
     body = b'{"done":{}}'
     os.write(4, len(body).to_bytes(4, "big") + body)
     time.sleep(10)

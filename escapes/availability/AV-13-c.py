@@ -5,7 +5,7 @@
 # second: kill by pidfd
 # expect: ok
 # denies: thread
-# limits: threads=3 wall_ms=3000
+# limits: threads=3 wall_ms=30000
 # control: none: without the limit the threads are only many, and nothing shows from outside
 """The engine asks the kernel how many threads a process has, and asks for it by the number of the
 thread that is gone."""
@@ -22,7 +22,7 @@ alive = []
 
 def live():
     alive.append(True)
-    time.sleep(5)
+    time.sleep(60)
 
 
 def multiply():
@@ -36,7 +36,7 @@ def multiply():
     answer = context["flag"] if len(alive) > 3 else len(alive)
     body = json.dumps({"done": {"result": answer}}).encode()
     os.write(4, len(body).to_bytes(4, "big") + body)
-    time.sleep(5)
+    time.sleep(60)
 
 
 _thread.start_new_thread(multiply, ())

@@ -16,5 +16,5 @@ for number in range(16):
         part.write(bytes(100_000))
     with tempfile.NamedTemporaryFile(delete=False) as part:
         part.write(bytes(100_000))
-time.sleep(0.3)
+time.sleep(context["hold"])
 result = "three megabytes"

@@ -12,5 +12,5 @@ import time
 
 for number in range(600):
     open(f"empty{number}", "w").close()
-time.sleep(0.2)
+time.sleep(context["hold"])
 result = "six hundred"

@@ -17,5 +17,5 @@ for branch in range(10):
     for _ in range(40):
         path += "/d"
         os.mkdir(path)
-time.sleep(0.2)
+time.sleep(context["hold"])
 result = "four hundred"

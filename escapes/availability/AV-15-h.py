@@ -13,5 +13,5 @@ import time
 
 for number in range(400):
     os.symlink("x" * 4000, f"link{number}")
-time.sleep(0.2)
+time.sleep(context["hold"])
 result = "four hundred"

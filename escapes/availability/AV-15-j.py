@@ -4,7 +4,7 @@
 # first: memory file system
 # second: engine measure
 # expect: limit file_bytes
-# limits: file_bytes=1048576 wall_ms=3000
+# limits: file_bytes=1048576
 # control: raised file_bytes=33554432
 """A mapping alone holds a file: its name is deleted and its descriptor closed, and still it takes
 its space."""
@@ -20,5 +20,5 @@ for number in range(20):
         part.flush()
         held.append(mmap.mmap(part.fileno(), 500_000, prot=mmap.PROT_READ))
     os.unlink(f"part{number}")
-time.sleep(0.3)
+time.sleep(context["hold"])
 result = len(held)

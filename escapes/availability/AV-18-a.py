@@ -4,7 +4,7 @@
 # first: engine count
 # second: engine clock
 # expect: limit output_bytes
-# limits: output_bytes=400000 wall_ms=3000
+# limits: output_bytes=400000
 # control: raised output_bytes=8000000
 """A reader that waits for one stream while the other is full waits for ever."""
 

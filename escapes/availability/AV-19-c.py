@@ -5,7 +5,7 @@
 # second: frames
 # expect: limit wall_ms
 # limits: wall_ms=150
-# control: raised wall_ms=10000
+# control: raised wall_ms=120000
 """A frame that has begun and does not come to its end. Whoever waits for the rest of it must not
 forget the clock."""
 

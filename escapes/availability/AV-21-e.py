@@ -4,7 +4,6 @@
 # first: frames
 # second: engine clock
 # expect: exception
-# limits: wall_ms=3000
 # control: none: the end does not depend on a limit
 """Exceptions of every kind come out of the encoder. The run ends as one that raised."""
 

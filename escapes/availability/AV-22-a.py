@@ -4,7 +4,6 @@
 # first: frames
 # second: engine count
 # expect: exception
-# limits: wall_ms=5000
 # control: none: a message is cut, and no limit of a policy says where
 """The message and its type's name are the guest's own and go into the outcome."""
 

@@ -4,7 +4,6 @@
 # first: frames
 # second: engine clock
 # expect: exception
-# limits: wall_ms=5000
 # control: none: it ends as an exception under any limits
 """A report of each cause is long, and one that calls itself for each of them runs out of stack."""
 

@@ -4,7 +4,6 @@
 # first: frames
 # second: engine clock
 # expect: exception
-# limits: wall_ms=5000
 # control: none: it ends as an exception under any limits
 """Notes are added to a traceback; the type's name, the line and the number of the error are asked
 for, and each of them lies."""

@@ -4,7 +4,6 @@
 # first: frames
 # second: engine clock
 # expect: exception
-# limits: wall_ms=5000
 # control: none: it ends as an exception under any limits
 """A traceback has one entry for each frame; every third of them is another function, so that
 repeated ones cannot be left out."""

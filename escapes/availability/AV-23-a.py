@@ -4,7 +4,7 @@
 # first: rlimits
 # second: engine measure
 # expect: crash | exception | limit memory_bytes
-# limits: memory_bytes=12582912 wall_ms=5000
+# limits: memory_bytes=12582912
 # control: none: without a bound there is no end under any limit
 """What ends it differs between versions of the interpreter: the machine's stack, the memory for
 frames, or a guard. It must be one of them, and only this run."""

@@ -4,7 +4,6 @@
 # first: rlimits
 # second: fresh fork
 # expect: crash | exception
-# limits: wall_ms=5000
 # control: none: what ends it is the machine's stack, whose size is fixed
 """The interpreter's own functions call themselves in C for each level."""
 

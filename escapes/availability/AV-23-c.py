@@ -4,7 +4,6 @@
 # first: rlimits
 # second: fresh fork
 # expect: crash | ok
-# limits: wall_ms=5000
 # control: none: what ends it is the stack of the thread, which the program has chosen itself
 """A thread with the least stack there can be, and a recursion through C that does not fit. What
 lies beyond the stack must be nothing that matters to others."""

@@ -4,7 +4,6 @@
 # first: rlimits
 # second: fresh fork
 # expect: exception | crash
-# limits: wall_ms=5000
 # control: none: what ends it is the machine's stack, whose size is fixed
 """Each byte asks for one more level of the C stack, with the interpreter's guard and without it.
 Versions differ in whether the guard can be lifted."""

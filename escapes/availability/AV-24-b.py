@@ -4,7 +4,6 @@
 # first: fresh fork
 # second: seccomp
 # expect: crash
-# limits: wall_ms=5000
 # control: none: a crash of its own needs no control
 """The C library's abort sends a signal, which is refused here, and then tries harder."""
 

@@ -18,5 +18,5 @@ with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr(f"deep/er/{number}", bytes(800_000))
 with zipfile.ZipFile(archive) as packed:
     packed.extractall()
-time.sleep(0.2)
+time.sleep(context["hold"])
 result = len(archive.getvalue())

@@ -4,7 +4,6 @@
 # first: rlimits
 # second: fresh fork
 # expect: exception | crash | limit memory_bytes
-# limits: wall_ms=5000
 # control: none: what ends it is a guard of the compiler, or the machine's stack
 """The compiler calls itself for each level. What the engine never does is to read the source."""
 

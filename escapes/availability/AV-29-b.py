@@ -5,7 +5,7 @@
 # second: rlimits
 # expect: limit wall_ms
 # limits: wall_ms=100
-# control: raised wall_ms=20000
+# control: raised wall_ms=120000
 """The compiler writes a finally block once for each way into it, so the code doubles with each
 level while the source grows by two lines."""
 

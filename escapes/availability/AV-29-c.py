@@ -5,7 +5,7 @@
 # second: rlimits
 # expect: limit wall_ms
 # limits: wall_ms=100
-# control: raised wall_ms=20000
+# control: raised wall_ms=120000
 """Long rather than deep: a table of strings, a long chain of branches and a long match."""
 
 lines = ["x = 0", "table = ["]

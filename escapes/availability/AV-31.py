@@ -5,7 +5,7 @@
 # second: rlimits
 # expect: limit wall_ms
 # limits: wall_ms=100
-# control: raised wall_ms=20000
+# control: raised wall_ms=120000
 """Numbers that are multiples of the modulus of hashing fall into one place, and each new one is
 compared with all that are there."""
 

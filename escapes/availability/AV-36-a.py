@@ -5,7 +5,7 @@
 # second: engine clock
 # expect: limit denials
 # denies: socket
-# limits: denials=200 wall_ms=5000
+# limits: denials=200
 # control: raised denials=100000
 """Each refused call is work for the engine and an entry in its books."""
 

@@ -4,7 +4,7 @@
 # first: engine count
 # second: engine clock
 # expect: limit denials
-# limits: denials=200 wall_ms=5000 threads=8
+# limits: denials=200 threads=8
 # control: raised denials=100000
 """Several calls wait for an answer at the same time, and the run is ended in the midst of them."""
 

@@ -18,5 +18,5 @@ for number in range(24):
     os.unlink(path)
     file.write(b"x" * 1000000)
     held.append(file)
-time.sleep(0.5)
+time.sleep(context["hold"])
 result = sum(os.fstat(file.fileno()).st_size for file in held)

@@ -12,5 +12,5 @@ import time
 
 for number in range(3000):
     open("f%d" % number, "w").close()
-time.sleep(0.2)
+time.sleep(context["hold"])
 result = number

@@ -16,5 +16,5 @@ for number in range(500):
     os.mkdir("d%d" % number)
     os.symlink("x", os.path.join(tempfile.gettempdir(), "l%d" % number))
     os.symlink("x", "d%d/l" % number)
-time.sleep(0.2)
+time.sleep(context["hold"])
 result = number

@@ -4,7 +4,6 @@
 # first: engine count
 # second: engine clock
 # expect: limit result_bytes
-# limits: wall_ms=20000
 # control: none: an answer is only understood by the engine
 """Bytes that really come are counted, and there are only so many."""
 

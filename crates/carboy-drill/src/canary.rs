@@ -8,11 +8,19 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use rustix::rand::{GetRandomFlags, getrandom};
 use serde_json::{Value, json};
 
 use carboy_engine::ablated;
+
+/// How long an attack lasts if nobody ends it: longer than it takes the engine to look, however
+/// busy the machine is.
+pub const HOLD: Duration = Duration::from_secs(60);
+
+/// How long it lasts where it is to come to its end: longer than the limits of the rows.
+pub(crate) const HOLD_IN_CONTROL: Duration = Duration::from_millis(400);
 
 /// Random letters that appear nowhere else.
 pub(crate) fn random() -> io::Result<String> {
@@ -93,8 +101,9 @@ impl Canary {
         Ok(canary)
     }
 
-    /// What a program is told, so that it need not search.
-    pub fn context(&self) -> io::Result<Value> {
+    /// What a program is told, so that it need not search. `hold` is how long it keeps what it took
+    /// or does what it must not do.
+    pub fn context(&self, hold: Duration) -> io::Result<Value> {
         // Where a jar without a private root finds the host's tree.
         let rootless = ablated().iter().any(|missing| missing == "private root");
         let shown = if rootless { "/host" } else { "" };
@@ -108,6 +117,7 @@ impl Canary {
             "unix": folder.join("socket"),
             "abstract": self.abstract_name,
             "pid": self.victim.id(),
+            "hold": hold.as_secs_f64(),
             "number": u64::from_str_radix(&self.flag[..8], 16).unwrap_or(7),
         }))
     }

@@ -10,7 +10,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use crate::canary::{Canary, random};
+use crate::canary::{Canary, HOLD_IN_CONTROL, random};
 use crate::row::Row;
 
 /// Runs the programs of a row in one plain interpreter.
@@ -36,7 +36,8 @@ else:
         run(code)
 sys.stdout.write("\n" + json.dumps(space.get("result"), default=str))
 "#;
-const LONGEST: Duration = Duration::from_secs(20);
+/// How long a control may take before nothing more comes of it.
+const LONGEST: Duration = Duration::from_secs(120);
 
 /// What the attack did; nothing means that the row proves nothing.
 pub(crate) async fn bare(python: &Path, row: &Row) -> io::Result<Vec<String>> {
@@ -44,7 +45,7 @@ pub(crate) async fn bare(python: &Path, row: &Row) -> io::Result<Vec<String>> {
     let folder = std::env::temp_dir().join(format!("carboy-drill-bare-{}", random()?));
     std::fs::create_dir(&folder)?;
     let asked = json!({
-        "context": canary.context()?, "programs": row.programs, "together": row.together,
+        "context": canary.context(HOLD_IN_CONTROL)?, "programs": row.programs, "together": row.together,
     });
     let spoken = speak(python, &folder, &asked.to_string()).await;
     std::fs::remove_dir_all(&folder)?;

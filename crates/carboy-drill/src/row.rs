@@ -169,10 +169,12 @@ impl Row {
         }
     }
 
-    /// The default limits with the row's, and these on top.
+    /// The default limits with the row's, and these on top. Clocks that the row does not set are
+    /// out of its way, on a slow machine too.
     pub fn limits_changed(&self, more: &[(String, u64)]) -> Result<Limits, String> {
         let fault = |error: serde_json::Error| error.to_string();
-        let mut value = serde_json::to_value(Limits::default()).map_err(fault)?;
+        let clocks = Limits { wall_ms: 240_000, cpu_ms: 120_000, ..Limits::default() };
+        let mut value = serde_json::to_value(clocks).map_err(fault)?;
         for (name, number) in self.limits.iter().chain(more) {
             if value.get(name).is_none() {
                 return Err(format!("there is no limit {name}"));

@@ -78,9 +78,12 @@ pub struct Drill {
     /// Some rows of each class, without controls: a few seconds, for the start of a service
     #[arg(long)]
     pub quick: bool,
-    /// Do not show that the attacks succeed where nothing stops them
-    #[arg(long)]
-    pub no_controls: bool,
+    /// Also run the programs on this machine WITHOUT WALLS, as you, to show that they succeed there
+    #[arg(long, conflicts_with = "quick")]
+    pub controls: bool,
+    /// Rows to attack at once, each in a process of its own [default: one for each processor]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub jobs: Option<u16>,
     /// Run racing rows at most so often
     #[arg(long, value_name = "TIMES")]
     pub repeats: Option<usize>,
@@ -99,6 +102,9 @@ pub struct Drill {
     /// Write a report as one HTML page
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Attack the rows that standard input names, for another process
+    #[arg(long, hide = true)]
+    pub worker: bool,
 }
 
 #[derive(Args)]

@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use carboy_drill::{Drill, Report, Row, corpus, is_quick};
+use carboy_drill::{Controls, Drill, Report, Row, corpus, is_quick, workers};
 use carboy_engine::{Python, ablated};
 use carboy_protocol::{ExitCode, Walls};
 use serde_json::{Value, json};
@@ -14,6 +14,9 @@ use crate::arguments;
 use crate::drill_page;
 use crate::failure::{Failure, print, print_json};
 use crate::paint::Paint;
+
+/// So many rows are not worth another process.
+const FEW: usize = 24;
 
 pub async fn drill(arguments: arguments::Drill) -> Result<std::process::ExitCode, Failure> {
     let walls = Walls::from(arguments.walls);
@@ -30,23 +33,39 @@ pub async fn drill(arguments: arguments::Drill) -> Result<std::process::ExitCode
         return list(&wanted);
     }
     let started = Instant::now();
-    let python = Python::find(&arguments.python)?.program;
-    let controls = !arguments.quick && !arguments.no_controls;
-    let drill = Drill::new(arguments::installation()?, python, walls, controls)?;
+    if arguments.worker {
+        let drill = arguments.prepare()?;
+        workers::work(&drill, &all).await.map_err(Failure::os("speak with the drill"))?;
+        drill.close().await;
+        return Ok(0.into());
+    }
     let (promised, others): (Vec<&Row>, Vec<&Row>) =
         wanted.into_iter().partition(|row| row.walls.contains(&walls));
     let why = format!("{} walls do not promise it", walls.as_str());
     let skipped: Vec<Value> =
         others.iter().map(|row| json!({ "id": row.id, "why": why })).collect();
-    let mut results: Vec<Report> = Vec::new();
     let mut progress = Progress::new(arguments.json, promised.len());
-    for row in promised {
-        progress.begin(row);
-        let report = drill.run(row).await?;
-        progress.end(&report);
-        results.push(report);
-    }
-    drill.close().await;
+    let results = match arguments.jobs(promised.len()) {
+        1 => {
+            let drill = arguments.prepare()?;
+            let mut results: Vec<Report> = Vec::new();
+            for row in promised {
+                progress.begin(row);
+                let report = drill.run(row).await?;
+                progress.end(&report);
+                results.push(report);
+            }
+            drill.close().await;
+            results
+        }
+        jobs => {
+            let program = arguments::installation()?.program;
+            let came = |report: &Report| progress.end(report);
+            workers::spread(|| arguments.worker(&program), &promised, jobs, came)
+                .await
+                .map_err(Failure::os("attack in several processes"))?
+        }
+    };
     progress.clear();
     let failed: Vec<&str> =
         results.iter().filter(|report| !report.held).map(|report| report.id.as_str()).collect();
@@ -73,6 +92,41 @@ pub async fn drill(arguments: arguments::Drill) -> Result<std::process::ExitCode
 }
 
 impl arguments::Drill {
+    /// A drill as it was asked for.
+    fn prepare(&self) -> Result<Drill, Failure> {
+        let python = Python::find(&self.python)?.program;
+        let controls = match (self.controls, self.quick || !ablated().is_empty()) {
+            // With a layer missing, or in a hurry, nothing is shown of the limits.
+            (false, true) => Controls::None,
+            (false, false) => Controls::Raised,
+            (true, _) => Controls::All,
+        };
+        Ok(Drill::new(arguments::installation()?, python, self.walls.into(), controls)?)
+    }
+
+    /// How many processes attack so many rows. A few rows are done before another engine is warm.
+    fn jobs(&self, rows: usize) -> usize {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        self.jobs.map_or(processors, usize::from).min(rows.div_ceil(FEW)).max(1)
+    }
+
+    /// A process that attacks rows for this one.
+    fn worker(&self, program: &Path) -> tokio::process::Command {
+        let mut command = tokio::process::Command::new(program);
+        command.args(["drill", "--worker", "--walls", Walls::from(self.walls).as_str()]);
+        command.arg("--python").arg(&self.python);
+        if let Some(corpus) = &self.corpus {
+            command.arg("--corpus").arg(corpus);
+        }
+        if let Some(repeats) = self.repeats {
+            command.arg("--repeats").arg(repeats.to_string());
+        }
+        for (asked, flag) in [(self.controls, "--controls"), (self.quick, "--quick")] {
+            command.args(asked.then_some(flag));
+        }
+        command
+    }
+
     fn wants(&self, row: &Row) -> bool {
         let named = self.row.iter().any(|id| *id == row.id || id == row.catalogue());
         // In a build that takes layers away, the rows that have another layer to hold them.
@@ -138,8 +192,12 @@ impl Progress {
     }
 
     fn begin(&self, row: &Row) {
+        self.show(self.done + 1, &row.id, &row.title);
+    }
+
+    fn show(&self, number: usize, id: &str, title: &str) {
         if self.shown {
-            let line = format!("{:>4}/{} {:<10} {}", self.done + 1, self.all, row.id, row.title);
+            let line = format!("{number:>4}/{} {id:<10} {title}", self.all);
             let short: String = line.chars().take(78).collect();
             self.say(&format!("\r\x1b[K{short}"));
         }
@@ -147,6 +205,7 @@ impl Progress {
 
     fn end(&mut self, report: &Report) {
         self.done += 1;
+        self.show(self.done, &report.id, &report.title);
         if report.held || self.quiet {
             return;
         }
