@@ -31,6 +31,7 @@ mod policy;
 pub mod quantity;
 mod text;
 mod tool;
+mod visible;
 mod wire;
 
 pub use exit::ExitCode;
@@ -44,6 +45,7 @@ pub use outcome::{
 pub use policy::{Network, Policy, PolicyFault, Preset, Walls};
 pub use text::OutputText;
 pub use tool::{Call, CallStatus, Tool, ToolCall, ToolFault, ToolFaultKind};
+pub use visible::{is_hidden, visible_json};
 pub use wire::{
     FromJar, FromZygote, GuardFrame, GuardRefusal, GuestFailure, JobFrame, ResultFault, SetupFault,
     ToJar, ToZygote, WIRE_VERSION,

@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Read, Write};
 use std::path::Path;
 
 use carboy_engine::{Chunk, RunOptions, Stream};
-use carboy_protocol::{ExitCode, Job, Kind, Outcome, OutputText};
+use carboy_protocol::{ExitCode, Job, Kind, Outcome, OutputText, visible_json};
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
 
@@ -136,8 +136,7 @@ fn print_end(outcome: &Outcome) -> Result<(), Failure> {
     if let Some(result) = &outcome.result {
         let mut text = result.get().to_owned();
         text.push('\n');
-        let shown = if std::io::stdout().is_terminal() { visible(&text) } else { text };
-        print(&shown)?;
+        print(&visible_json(&text))?;
     }
     if let Some(error) = &outcome.error {
         if let Some(traceback) = &error.traceback {
@@ -152,7 +151,7 @@ fn print_end(outcome: &Outcome) -> Result<(), Failure> {
         let message = visible(&error.message);
         end.push_str(&format!("{} {head}{place}: {message}\n", paint.red("error:")));
         if let Some(hint) = &error.hint {
-            end.push_str(&format!("{} {hint}\n", paint.cyan("hint:")));
+            end.push_str(&format!("{} {}\n", paint.cyan("hint:"), visible(hint)));
         }
     }
     for denial in &outcome.denials {

@@ -5,9 +5,10 @@ use std::io::Write;
 use std::os::fd::OwnedFd;
 
 use carboy_engine::{EngineError, RequestError, RunError};
-use carboy_protocol::ExitCode;
 use carboy_protocol::pipe::{FailureKind, FromEngine, RunFailure};
+use carboy_protocol::{ExitCode, visible_json};
 
+use crate::guest_text::visible;
 use crate::paint::Paint;
 
 /// The caller's mistake or our own failure, with the way out.
@@ -71,8 +72,8 @@ impl Failure {
     /// Writes the failure as a message about no run.
     fn line(&self, socket: Option<OwnedFd>) -> Result<(), ()> {
         let message = FromEngine::Failed { id: None, failure: self.for_pipe() };
-        let mut line = serde_json::to_vec(&message).map_err(|_unwritable| ())?;
-        line.push(b'\n');
+        let line = serde_json::to_string(&message).map_err(|_unwritable| ())?;
+        let line = format!("{}\n", visible_json(&line)).into_bytes();
         let written = match socket {
             Some(socket) => File::from(socket).write_all(&line),
             None => std::io::stdout().write_all(&line),
@@ -84,12 +85,13 @@ impl Failure {
     fn report(&self) {
         let paint = Paint::stderr();
         let RunFailure { message, causes, hint, .. } = self.for_pipe();
-        let mut text = format!("{} {message}\n", paint.red("error:"));
+        // A preloaded module may have put its words into these.
+        let mut text = format!("{} {}\n", paint.red("error:"), visible(&message));
         for cause in causes {
-            text.push_str(&format!("  {} {cause}\n", paint.dim("cause:")));
+            text.push_str(&format!("  {} {}\n", paint.dim("cause:"), visible(&cause)));
         }
         if let Some(hint) = hint {
-            text.push_str(&format!("{} {hint}\n", paint.cyan("hint:")));
+            text.push_str(&format!("{} {}\n", paint.cyan("hint:"), visible(&hint)));
         }
         // If nobody reads our errors, the exit code still says it.
         std::io::stderr().write_all(text.as_bytes()).ok();
@@ -121,7 +123,8 @@ pub fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
         .map_err(std::io::Error::other)
         .map_err(Failure::os("write JSON"))?;
     text.push('\n');
-    print(&text)
+    // Also for those who print it later: what guest code wrote must not steer their terminals.
+    print(&visible_json(&text))
 }
 
 /// Text on standard output. Whoever closed it does not want to read on, which is no failure.

@@ -4,23 +4,19 @@
 //! over what we print. On a terminal they are therefore shown, not sent. A file or a pipe gets
 //! the bytes as they are.
 
+use carboy_protocol::is_hidden;
+
 /// The text with every control character but newline and tab made visible.
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for char in text.chars() {
-        let harmless = matches!(char, '\n' | '\t');
-        if (char.is_control() && !harmless) || is_invisible(char) {
+        if is_hidden(char) && !matches!(char, '\n' | '\t') {
             shown.push_str(&format!("\\u{{{:x}}}", u32::from(char)));
         } else {
             shown.push(char);
         }
     }
     shown
-}
-
-/// Characters that reorder or hide others.
-fn is_invisible(char: char) -> bool {
-    matches!(char, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
 #[cfg(test)]

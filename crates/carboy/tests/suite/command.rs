@@ -49,6 +49,33 @@ fn exit_codes_are_those_of_the_table() {
 }
 
 #[test]
+fn json_carries_nothing_that_a_terminal_obeys() {
+    let hidden = r"\x1b]0;x\x07\x9b31m\x7f\r\u061c\u202e\xad";
+    // A frame of its own, so that no encoder of ours stands between.
+    let frame = r#"{"done":{"result":[1,\r2,"\x9b31m\x7f\u202e"]}}"#;
+    for code in [
+        format!("result = '{hidden}'"),
+        format!("result = {{'{hidden}': 1}}"),
+        format!("print('{hidden}')"),
+        format!("raise type('{hidden}', (Exception,), {{}})('{hidden}')"),
+        format!("open('{hidden}', 'w').write('x')"),
+        format!(
+            "import os, time\nbody = '{frame}'.encode()\n\
+             os.write(4, len(body).to_bytes(4, 'big') + body)\ntime.sleep(5)"
+        ),
+    ] {
+        let json = text(&run(&["--json", "-c", &code]).stdout);
+        let value: Value = serde_json::from_str(&json).unwrap();
+        assert!(value["status"].is_string(), "{json}");
+        let found: Vec<char> = json
+            .chars()
+            .filter(|char| *char != '\n' && carboy_protocol::is_hidden(*char))
+            .collect();
+        assert!(found.is_empty(), "{code}: {found:?}");
+    }
+}
+
+#[test]
 fn a_file_standard_input_and_code_are_the_same() {
     let folder = Folder::new();
     let script = folder.0.join("script.py");
