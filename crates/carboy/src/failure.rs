@@ -17,6 +17,8 @@ pub enum Failure {
     Usage { message: String, hint: Option<String> },
     /// The engine refused or failed.
     Run(RunError),
+    /// A fault in this program: what it said of it is on standard error.
+    Panic,
 }
 
 /// For whom a failure is told, and where.
@@ -107,6 +109,12 @@ impl Failure {
                 hint: hint.clone(),
             },
             Failure::Run(error) => error.failure(),
+            Failure::Panic => RunFailure {
+                kind: FailureKind::Engine,
+                message: "carboy stopped at a fault of its own".into(),
+                causes: vec![],
+                hint: Some("report it, with what was run and what standard error says".into()),
+            },
         }
     }
 }

@@ -17,6 +17,7 @@ mod drill_page;
 mod failure;
 mod guest_text;
 mod paint;
+mod panics;
 mod policy_file;
 
 use std::process::ExitCode;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|word| word == "helper") {
         return carboy_jail::helper();
     }
+    panics::tell_without_waiting();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return mistyped(&error),
@@ -48,7 +50,7 @@ fn main() -> ExitCode {
             .event_interval(8)
             .build()
             .map_err(Failure::os("start the runtime"))?;
-        runtime.block_on(async {
+        panics::block_on(runtime, async {
             match arguments.command {
                 Command::Run(run) => command_run::run(run).await,
                 Command::Check(check) => command_check::check_file(&check),
