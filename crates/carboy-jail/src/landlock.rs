@@ -12,6 +12,8 @@ use crate::fault::fault;
 use crate::plan::LandlockPlan;
 
 const LAYER: &str = "landlock";
+/// The first version that writes refusals to the audit log, and can be told not to.
+const LOGS: u32 = 7;
 
 /// The version this kernel offers; 0 if none. Never more than this build knows how to use.
 pub fn kernel_abi() -> u32 {
@@ -46,6 +48,10 @@ pub(crate) fn restrict(plan: &LandlockPlan, writable: &[&Path]) -> Result<(), Se
     for path in writable {
         ruleset = allow(ruleset, path, write_rights(abi))?;
     }
+    if plan.abi >= LOGS {
+        // The outcome tells of what was refused; a host's audit log is no place that guest code fills.
+        ruleset = ruleset.log_same_exec(false).map_err(failed("landlock_restrict_self"))?;
+    }
     let status = ruleset.restrict_self().map_err(failed("landlock_restrict_self"))?;
     if status.ruleset != RulesetStatus::FullyEnforced {
         return Err(fault(
@@ -54,6 +60,9 @@ pub(crate) fn restrict(plan: &LandlockPlan, writable: &[&Path]) -> Result<(), Se
             format!("ABI {}", plan.abi),
             format!("{:?}", status.ruleset),
         ));
+    }
+    if plan.abi >= LOGS && status.log_same_exec {
+        return Err(fault(LAYER, "landlock_restrict_self", "logging", "still on"));
     }
     Ok(())
 }
