@@ -19,14 +19,6 @@ const HEADING: &str = "### The rooms of the engine";
 /// The Python package.
 const PACKAGE: &str = "sdk/python/src/carboy/";
 
-/// Circles that are still there, each by its first file and how many there are in it. This list only
-/// gets shorter: one that is no longer there is a fault too.
-const KNOWN: [(&str, usize); 3] = [
-    ("crates/carboy-protocol/src/language.rs", 4),
-    ("crates/carboy/src/bench/mod.rs", 2),
-    ("crates/carboy/src/command_drill.rs", 2),
-];
-
 /// Arrows of the engine that point up, and circles anywhere.
 pub(crate) fn check(tree: &Tree) -> io::Result<Vec<Fault>> {
     let mut faults = Vec::new();
@@ -39,7 +31,7 @@ pub(crate) fn check(tree: &Tree) -> io::Result<Vec<Fault>> {
         found.extend(circles(&uses));
     }
     found.extend(circles(&python_imports::uses(tree, PACKAGE)?));
-    faults.extend(check_circles(&found, &KNOWN));
+    faults.extend(found.iter().map(|circle| circle_fault(circle)));
     Ok(faults)
 }
 
@@ -120,26 +112,12 @@ fn check_rooms(rooms: &[String], uses: &Uses) -> Vec<Fault> {
     faults
 }
 
-fn check_circles(found: &BTreeSet<Vec<String>>, known: &[(&str, usize)]) -> Vec<Fault> {
-    let key = |circle: &Vec<String>| (circle[0].clone(), circle.len());
-    let known: BTreeSet<(String, usize)> =
-        known.iter().map(|(file, count)| ((*file).to_owned(), *count)).collect();
-    let present: BTreeSet<(String, usize)> = found.iter().map(key).collect();
-    let new = found.iter().filter(|circle| !known.contains(&key(circle))).map(|circle| {
-        Fault::new(
-            &circle[0],
-            format!("is in a circle of files: {}", circle.join(", ")),
-            "move what they need of each other to a file below them",
-        )
-    });
-    let gone = known.difference(&present).map(|(file, count)| {
-        Fault::new(
-            file,
-            format!("is not the first of a circle of {count} files any more"),
-            "take it out of the list of known circles in xtask/src/rooms.rs",
-        )
-    });
-    new.chain(gone).collect()
+fn circle_fault(circle: &[String]) -> Fault {
+    Fault::new(
+        &circle[0],
+        format!("is in a circle of files: {}", circle.join(", ")),
+        "move what they need of each other to a file below them",
+    )
 }
 
 #[cfg(test)]
@@ -184,14 +162,5 @@ mod tests {
         let gone = check_rooms(&["attic".into()], &Uses::new());
         assert_eq!(gone[0].what(), "has the room `attic`, which does not exist");
         assert_eq!(check_rooms(&[], &Uses::new())[0].what(), "has no table of rooms");
-    }
-
-    #[test]
-    fn a_new_circle_is_a_fault_and_so_is_a_known_one_that_is_gone() {
-        let found = BTreeSet::from([vec!["a".to_owned(), "b".to_owned()]]);
-        assert!(check_circles(&found, &[("a", 2)]).is_empty());
-        assert_eq!(check_circles(&found, &[])[0].what(), "is in a circle of files: a, b");
-        let known = check_circles(&BTreeSet::new(), &[("a", 2)]);
-        assert_eq!(known[0].what(), "is not the first of a circle of 2 files any more");
     }
 }

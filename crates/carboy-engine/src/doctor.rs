@@ -71,18 +71,14 @@ pub async fn examine(engine: &Engine) -> Report {
         State::Ok,
         format!("CPython {} at {}{place}", python.version, python.program.display()),
     ));
-    let (full_row, full) = trial(engine, Walls::Full).await;
-    let (nested_row, nested) = trial(engine, Walls::Nested).await;
+    let (full_row, full) = trial(engine, "full walls", Walls::Full).await;
+    let (nested_row, nested) = trial(engine, "nested walls", Walls::Nested).await;
     rows.extend([full_row, nested_row]);
     Report { rows, full, nested }
 }
 
 /// Runs one line of Python behind the walls: no list of settings proves as much.
-async fn trial(engine: &Engine, walls: Walls) -> (Row, bool) {
-    let layer = match walls {
-        Walls::Full => "full walls",
-        Walls::Nested => "nested walls",
-    };
+async fn trial(engine: &Engine, layer: &'static str, walls: Walls) -> (Row, bool) {
     let policy = Policy { walls, ..Policy::default() };
     match engine.run(Job::new("result = 1").with_policy(policy)).await {
         Ok(outcome) if outcome.status == Status::Ok => {

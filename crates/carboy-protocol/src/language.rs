@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::policy::PolicyFault;
+use crate::fault::PolicyFault;
 
 /// A set of granted builtins, modules and names.
 #[derive(

@@ -20,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 mod exit;
+mod fault;
 pub mod frame;
 mod job;
 pub mod json;
@@ -28,6 +29,7 @@ mod limits;
 mod outcome;
 pub mod pipe;
 mod policy;
+mod preset;
 pub mod quantity;
 mod text;
 mod tool;
@@ -35,6 +37,7 @@ mod visible;
 mod wire;
 
 pub use exit::ExitCode;
+pub use fault::PolicyFault;
 pub use job::Job;
 pub use language::{LanguagePolicy, LanguageProfile};
 pub use limits::{LimitName, LimitRow, Limits, Unit};
@@ -42,7 +45,8 @@ pub use outcome::{
     Artifact, Denial, GuestError, Isolation, Kind, Layer, Layers, LimitHit, Outcome, Output,
     ProcessExit, Status, Stream, Usage,
 };
-pub use policy::{Network, Policy, PolicyFault, Preset, Walls};
+pub use policy::{Network, Policy, Walls};
+pub use preset::Preset;
 pub use text::OutputText;
 pub use tool::{Call, CallStatus, Tool, ToolCall, ToolFault, ToolFaultKind};
 pub use visible::{is_hidden, visible_json};

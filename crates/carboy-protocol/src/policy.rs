@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{LanguagePolicy, LimitName, Limits};
+use crate::fault::PolicyFault;
+use crate::language::LanguagePolicy;
+use crate::limits::{LimitName, Limits};
+use crate::preset::Preset;
 
 /// What surrounds a jar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -36,55 +39,6 @@ pub enum Network {
     #[default]
     None,
 }
-
-/// A named set of limits: the defaults with another time and memory. The table of limits has them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Preset {
-    /// Half a core.
-    Low,
-    /// One core.
-    Medium,
-    /// Two cores.
-    High,
-    /// Four cores.
-    Max,
-}
-
-impl Preset {
-    /// Every preset, weakest first.
-    pub const ALL: [Preset; 4] = [Preset::Low, Preset::Medium, Preset::High, Preset::Max];
-
-    /// The word used on every surface.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Preset::Low => "low",
-            Preset::Medium => "medium",
-            Preset::High => "high",
-            Preset::Max => "max",
-        }
-    }
-}
-
-/// One thing that is wrong with a policy.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PolicyFault {
-    /// The field: the name of a limit, or its full path.
-    pub field: &'static str,
-    /// What it must be.
-    pub must: String,
-    /// What it was.
-    pub was: String,
-}
-
-impl std::fmt::Display for PolicyFault {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let within = if self.field.contains('.') { "" } else { "limits." };
-        write!(f, "{within}{} must be {}, was {}", self.field, self.must, self.was)
-    }
-}
-
-impl std::error::Error for PolicyFault {}
 
 /// What the code may do and how much it may use.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

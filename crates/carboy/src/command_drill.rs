@@ -1,6 +1,5 @@
 //! `carboy drill`.
 
-use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::time::Instant;
@@ -11,7 +10,7 @@ use carboy_protocol::{ExitCode, Walls};
 use serde_json::{Value, json};
 
 use crate::arguments;
-use crate::drill_page;
+use crate::drill_page::{self, by_layer};
 use crate::failure::{Failure, print, print_json};
 use crate::paint::Paint;
 
@@ -222,17 +221,6 @@ impl Progress {
             self.say("\r\x1b[K");
         }
     }
-}
-
-/// How many rows each layer is the first to stop, and how many of them held.
-pub fn by_layer(results: &[Report]) -> BTreeMap<&str, (usize, usize)> {
-    let mut layers: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
-    for report in results {
-        let counts = layers.entry(report.first.as_str()).or_default();
-        counts.0 += usize::from(report.held);
-        counts.1 += 1;
-    }
-    layers
 }
 
 fn summary(results: &[Report], skipped: usize, seconds: f64, walls: Walls) -> String {

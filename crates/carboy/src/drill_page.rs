@@ -1,9 +1,9 @@
 //! The report of a drill as one page, for somebody who was not there.
 
+use std::collections::BTreeMap;
+
 use carboy_drill::Report;
 use serde_json::Value;
-
-use crate::command_drill::by_layer;
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;\
     padding:0 1rem;color:#1b1f24}table{border-collapse:collapse;width:100%;margin:1rem 0}\
@@ -68,6 +68,17 @@ fn escaped(text: &str) -> String {
         }
     }
     safe
+}
+
+/// How many rows each layer is the first to stop, and how many of them held.
+pub fn by_layer(results: &[Report]) -> BTreeMap<&str, (usize, usize)> {
+    let mut layers: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    for report in results {
+        let counts = layers.entry(report.first.as_str()).or_default();
+        counts.0 += usize::from(report.held);
+        counts.1 += 1;
+    }
+    layers
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{LimitRow, Unit};
+use super::row::{LimitRow, Unit};
 use crate::json::MAX_DEPTH;
 
 const MIB: u64 = 1 << 20;

@@ -13,12 +13,10 @@ use carboy_engine::{Config, Engine, Installation, PoolConfig, RunError};
 use carboy_protocol::{Job, Policy, Status};
 use serde_json::{Map, Value, json};
 
-pub use samples::Samples;
+pub use samples::{JOB, Samples};
 
 use crate::failure::Failure;
 
-/// The job that is timed.
-pub const JOB: &str = "result = sum(range(100))";
 const BARE: &str = include_str!("bare.py");
 /// Between two runs of a paced measure: the shelf fills again meanwhile.
 const PACE: Duration = Duration::from_millis(4);

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 
-use super::Samples;
+use super::samples::{self, Samples};
 
 /// Libraries of the interpreter: `begin` is done once, `run` is timed.
 const LIBRARIES: [(&str, &str); 4] = [
@@ -127,7 +127,7 @@ fn library(python: &Path, script: &str, runs: usize) -> Value {
     if std::fs::write(&file, text).is_err() {
         return skipped();
     }
-    let output = Command::new(python).arg(&file).args([super::JOB, &runs.to_string()]).output();
+    let output = Command::new(python).arg(&file).args([samples::JOB, &runs.to_string()]).output();
     std::fs::remove_file(&file).ok();
     let samples =
         output.ok().and_then(|output| serde_json::from_slice::<Vec<f64>>(&output.stdout).ok());

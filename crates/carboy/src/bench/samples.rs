@@ -1,6 +1,9 @@
-//! A set of timings and what is said of it.
+//! What is timed, and a set of timings and what is said of it.
 
 use serde_json::{Value, json};
+
+/// The job that is timed.
+pub const JOB: &str = "result = sum(range(100))";
 
 /// Timings in milliseconds.
 pub struct Samples(Vec<f64>);
