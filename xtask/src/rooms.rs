@@ -16,8 +16,8 @@ const ROOMS_OF: &str = "crates/carboy-engine/src/";
 const MAP: &str = "ARCHITECTURE.md";
 const HEADING: &str = "### The rooms of the engine";
 
-/// The Python package.
-const PACKAGE: &str = "sdk/python/src/carboy/";
+/// The Python packages: what users import, and what jars run.
+const PACKAGES: [&str; 2] = ["sdk/python/src/carboy/", "crates/carboy-zygote/python/carboy_jar/"];
 
 /// Arrows of the engine that point up, and circles anywhere.
 pub(crate) fn check(tree: &Tree) -> io::Result<Vec<Fault>> {
@@ -30,7 +30,9 @@ pub(crate) fn check(tree: &Tree) -> io::Result<Vec<Fault>> {
         }
         found.extend(circles(&uses));
     }
-    found.extend(circles(&python_imports::uses(tree, PACKAGE)?));
+    for package in PACKAGES {
+        found.extend(circles(&python_imports::uses(tree, package)?));
+    }
     faults.extend(found.iter().map(|circle| circle_fault(circle)));
     Ok(faults)
 }

@@ -25,6 +25,8 @@ mod report;
 mod rule;
 mod source;
 mod text;
+#[cfg(test)]
+mod vectors;
 mod walk;
 
 use std::borrow::Cow;

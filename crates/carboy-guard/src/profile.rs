@@ -17,6 +17,9 @@ pub(crate) struct NameTable {
     pub plain: Names,
     pub methods: Names,
     pub only_defined: Names,
+    of_modules: Names,
+    pub underscores: BTreeSet<char>,
+    never_by_another_name: Names,
     pub underscored: Names,
     pub interpreter: Names,
     pub texts: Names,
@@ -194,7 +197,7 @@ impl<'a> Grants<'a> {
     /// Whether this name of a module may be used; it may be a submodule.
     pub fn hands_out(&self, module: &str, name: &str) -> bool {
         if !is_public(name) {
-            return matches!(name, "__name__" | "__doc__" | "__version__");
+            return TABLES.names.of_modules.contains(name);
         }
         let path = format!("{module}.{name}");
         if let Some(grant) = self.profile.modules.get(&path) {
@@ -250,6 +253,9 @@ pub(crate) fn for_jars() -> Value {
             "plain": names.plain,
             "methods": names.methods.difference(&names.only_defined).collect::<Vec<_>>(),
             "underscored": names.underscored,
+            "of_modules": names.of_modules,
+            "underscores": names.underscores,
+            "never_by_another_name": names.never_by_another_name,
             "interpreter": names.interpreter,
             "texts": names.texts,
         },

@@ -85,7 +85,7 @@ pub(crate) fn query_reaches_out(text: &str) -> bool {
         let is_word = |c: char| c.is_alphanumeric() || c == '_';
         if !is_word(c) {
             // What Python reads as an underscore, and nobody types.
-            if matches!(c, '\u{ff3f}' | '\u{fe33}' | '\u{fe34}' | '\u{fe4d}'..='\u{fe4f}') {
+            if TABLES.names.underscores.contains(&c) {
                 return true;
             }
             attribute = c == '.' || (attribute && (c.is_whitespace() || c == '\\'));

@@ -1,8 +1,8 @@
 //! The warm CPython that is forked into jars: its Rust half.
 //!
 //! Any stock CPython loads this library with `ctypes.PyDLL`; it is not linked to libpython. The
-//! interpreter asks for the Python half (`jar.py`), which imports what it was told to
-//! and then calls [`carboy_serve`]. That function never returns in the zygote: it forks jars on
+//! interpreter asks for the Python half (the package in `python/carboy_jar`, embedded as it is),
+//! which imports what it was told to and then calls [`carboy_serve`]. That function never returns in the zygote: it forks jars on
 //! request until the engine is gone. In each fork it returns once, after the process was sealed,
 //! and the Python half goes on to run the one job of that jar.
 //!
@@ -12,24 +12,62 @@
 mod serve;
 
 use std::ffi::{c_char, c_int};
+use std::ptr::null;
 
-/// The Python half, with the zero byte C wants: what the guard grants, its runtime half, the
-/// caller's tools, and what a jar does.
-const PYTHON_HALF: &str = concat!(
-    "import json\nTABLES = json.loads(r'''",
-    include_str!("language.json"),
-    "''')\n",
-    include_str!("guard.py"),
-    include_str!("tools.py"),
-    include_str!("jar.py"),
-    "\0"
-);
+/// A module of the Python half: its name and its source, with the zero bytes C wants.
+macro_rules! module {
+    ($name:literal) => {
+        (
+            concat!($name, "\0"),
+            concat!(include_str!(concat!("../python/carboy_jar/", $name, ".py")), "\0"),
+        )
+    };
+}
 
-/// The source of the Python half.
+/// What makes modules of the others.
+const BOOT: (&str, &str) = module!("boot");
+
+/// The modules of the Python half. Each imports only those before it, and the last one is started.
+const MODULES: [(&str, &str); 14] = [
+    module!("language"),
+    module!("values"),
+    module!("frames"),
+    module!("refusal"),
+    module!("grants"),
+    module!("texts"),
+    module!("sentries"),
+    module!("faces"),
+    module!("guard"),
+    module!("tools"),
+    module!("answers"),
+    module!("execute"),
+    module!("job"),
+    module!("zygote"),
+];
+
+fn module(index: c_int) -> Option<&'static (&'static str, &'static str)> {
+    MODULES.get(usize::try_from(index).ok()?)
+}
+
+/// The source that an interpreter executes to become a zygote.
 #[allow(unsafe_code, reason = "an exported C symbol; the name is ours alone")]
 #[unsafe(no_mangle)]
 pub extern "C" fn carboy_python_half() -> *const c_char {
-    PYTHON_HALF.as_ptr().cast()
+    BOOT.1.as_ptr().cast()
+}
+
+/// The name of a module of the Python half; null behind the last one.
+#[allow(unsafe_code, reason = "an exported C symbol; the name is ours alone")]
+#[unsafe(no_mangle)]
+pub extern "C" fn carboy_module_name(index: c_int) -> *const c_char {
+    module(index).map_or(null(), |(name, _)| name.as_ptr().cast())
+}
+
+/// The source of a module of the Python half; null behind the last one.
+#[allow(unsafe_code, reason = "an exported C symbol; the name is ours alone")]
+#[unsafe(no_mangle)]
+pub extern "C" fn carboy_module_source(index: c_int) -> *const c_char {
+    module(index).map_or(null(), |(_, source)| source.as_ptr().cast())
 }
 
 /// Serves the engine. Returns 0 in a jar, and in the zygote never.

@@ -1,11 +1,16 @@
 """Walks from every granted module through public attributes, as guarded code could without a word
 that the guard would refuse, and names each way to a module that is no face, or to what runs code.
 
-Executed behind the runtime half of the guard, in an interpreter of its own.
+Executed in an interpreter of its own, where the Python half can be imported.
 """
 
+import builtins
 import json
 import sys
+from types import ModuleType
+
+from carboy_jar.guard import GUARDS
+from carboy_jar.refusal import NAMES
 
 DEPTH = 4
 MOST = 150_000
@@ -38,7 +43,7 @@ def crawl(profile):
                 there = f"{way}.{name}"
                 if id(part) in targets:
                     found.append(f"{there} is {targets[id(part)]}")
-                elif isinstance(part, Module) and id(part) not in guard.handed:
+                elif isinstance(part, ModuleType) and id(part) not in guard.handed:
                     found.append(f"{there} is the module {part.__name__}")
                 else:
                     # Kept, so that no other object gets its place.

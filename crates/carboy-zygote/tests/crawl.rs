@@ -4,11 +4,11 @@
 
 use std::process::Command;
 
+/// The script, with the folder of the Python half to import from.
 const CRAWL: &str = concat!(
-    "import json\nTABLES = json.loads(r'''",
-    include_str!("../src/language.json"),
-    "''')\n",
-    include_str!("../src/guard.py"),
+    "import sys\nsys.path.insert(0, r'''",
+    env!("CARGO_MANIFEST_DIR"),
+    "/python''')\n",
     include_str!("crawl.py"),
 );
 
@@ -16,7 +16,8 @@ const CRAWL: &str = concat!(
 fn public_attributes_lead_to_faces_only() {
     let venv = std::env::var("CARBOY_TEST_VENV").map(|venv| format!("{venv}/bin/python"));
     let python = venv.unwrap_or_else(|_| "python3".into());
-    let output = Command::new(python).args(["-I", "-W", "ignore", "-c", CRAWL]).output().unwrap();
+    let output =
+        Command::new(python).args(["-I", "-B", "-W", "ignore", "-c", CRAWL]).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     let answer: serde_json::Value = serde_json::from_str(text.lines().last().unwrap_or_default())
         .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));

@@ -5,10 +5,24 @@ background: whoever needs one reads what comes, hands the others theirs, and pas
 Code that awaits lets its event loop do it.
 """
 
+from __future__ import annotations
+
 import _thread
 import collections
 import os
+import sys
 import types
+
+from .frames import JOB, write_frame
+from .values import DECODE, ENCODER, clean
+
+TYPE_CHECKING = False  # As in `typing`, which no jar needs.
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Answer = dict[str, Any]
+    Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 # How many calls may wait for an answer, and how many bytes of arguments with them. The engine takes no
 # more either, and hears nothing else until some are answered.
@@ -21,22 +35,24 @@ class ToolError(Exception):
 
 
 class Calls:
-    def __init__(self):
+    """The calls of one job, and whoever waits for their answers."""
+
+    def __init__(self) -> None:
         self.made = 0
         self.in_flight = 0
         self.bytes = 0
-        self.unsent = collections.deque()
+        self.unsent: collections.deque[tuple[int, bytes]] = collections.deque()
         # What each call does with its answer.
-        self.waiting = {}
-        self.sizes = {}
+        self.waiting: dict[int, Callable[[Answer], None]] = {}
+        self.sizes: dict[int, int] = {}
         self.held = bytearray()
         self.counting = _thread.allocate_lock()
         self.reading = _thread.allocate_lock()
         # What wakes the threads that wait while another one reads.
-        self.sleeping = {}
-        self.loops = {}
+        self.sleeping: dict[object, _thread.LockType] = {}
+        self.loops: dict[Any, int] = {}
 
-    def begin(self, tool, arguments, answered):
+    def begin(self, tool: str, arguments: Arguments, answered: Callable[[Answer], None]) -> int:
         """Makes a call, now or when others are answered."""
         args, kwargs = arguments
         try:
@@ -52,7 +68,7 @@ class Calls:
         self.send()
         return call
 
-    def send(self):
+    def send(self) -> None:
         """Sends the calls whose turn it is."""
         while True:
             with self.counting:
@@ -67,7 +83,7 @@ class Calls:
                 self.sizes[call] = len(body)
             write_frame(body)
 
-    def read(self):
+    def read(self) -> None:
         """Waits for answers, and hands them out."""
         while not self.hand_out():
             piece = os.read(JOB, 1 << 16)
@@ -75,7 +91,7 @@ class Calls:
                 os._exit(0)
             self.held += piece
 
-    def hand_out(self):
+    def hand_out(self) -> bool:
         """Hands out the answers that have come whole. Whether there were any."""
         some = False
         while len(self.held) >= 4:
@@ -93,7 +109,7 @@ class Calls:
             self.send()
         return some
 
-    def wait(self, answers, woken):
+    def wait(self, answers: list[Answer], woken: _thread.LockType) -> None:
         """Waits until there is something in `answers`: reads, or sleeps while another reads."""
         key = object()
         self.sleeping[key] = woken
@@ -111,11 +127,13 @@ class Calls:
             del self.sleeping[key]
             self.wake_all()
 
-    def call(self, tool, arguments):
-        answers, woken = [], _thread.allocate_lock()
+    def call(self, tool: str, arguments: Arguments) -> Any:
+        """Calls a tool and waits for its value."""
+        answers: list[Answer] = []
+        woken = _thread.allocate_lock()
         woken.acquire()
 
-        def answered(answer):
+        def answered(answer: Answer) -> None:
             answers.append(answer)
             wake(woken)
 
@@ -123,11 +141,12 @@ class Calls:
         self.wait(answers, woken)
         return value_of(answers[0])
 
-    async def call_async(self, tool, arguments):
+    async def call_async(self, tool: str, arguments: Arguments) -> Any:
+        """Calls a tool and awaits its value, which the running event loop reads."""
         loop = sys.modules["asyncio"].get_running_loop()
         future = loop.create_future()
 
-        def answered(answer):
+        def answered(answer: Answer) -> None:
             try:
                 loop.call_soon_threadsafe(lambda: future.done() or future.set_result(answer))
             except RuntimeError:
@@ -146,7 +165,7 @@ class Calls:
                 del self.loops[loop]
                 loop.remove_reader(JOB)
 
-    def readable(self):
+    def readable(self) -> None:
         """An event loop saw answers come. If a thread reads already, it will have them."""
         if self.reading.acquire(False):
             try:
@@ -157,13 +176,14 @@ class Calls:
                 self.reading.release()
                 self.wake_all()
 
-    def wake_all(self):
+    def wake_all(self) -> None:
         """Nobody reads any more. One of those who sleep will."""
         for lock in list(self.sleeping.values()):
             wake(lock)
 
 
-def wake(lock):
+def wake(lock: _thread.LockType) -> None:
+    """Wakes whoever waits for a lock, if anybody does."""
     try:
         lock.release()
     except RuntimeError:
@@ -171,39 +191,38 @@ def wake(lock):
         pass
 
 
-def value_of(answer):
+def value_of(answer: Answer) -> Any:
+    """What a tool returned, or raises why it returned nothing."""
     error = answer.get("error")
     if error is None:
         return answer.get("result")
     raise (TypeError if error["kind"] == "arguments" else ToolError)(error["message"])
 
 
-def tool_function(calls, tool):
+def tool_function(calls: Calls, tool: dict[str, Any]) -> Callable[..., Any]:
+    """The function that code calls for a tool."""
     name = tool["name"]
-    if tool["async"]:
+    function: Callable[..., Any]
 
-        async def function(*args, **kwargs):
-            return await calls.call_async(name, (args, kwargs))
-    else:
+    async def awaited(*args: Any, **kwargs: Any) -> Any:
+        return await calls.call_async(name, (args, kwargs))
 
-        def function(*args, **kwargs):
-            return calls.call(name, (args, kwargs))
+    def called(*args: Any, **kwargs: Any) -> Any:
+        return calls.call(name, (args, kwargs))
 
+    function = awaited if tool["async"] else called
     function.__name__ = function.__qualname__ = name
     function.__module__ = "tools"
     function.__doc__ = tool.get("doc")
     return function
 
 
-def offer(tools, space):
+def offer(tools: list[dict[str, Any]], space: dict[str, Any]) -> None:
     """Puts the tools where the code finds them."""
     calls = Calls()
     functions = {tool["name"]: tool_function(calls, tool) for tool in tools}
     module = types.ModuleType("tools", "What the caller of this code offers it.")
-    module.__all__ = [*functions, "ToolError"]
-    module.__dict__.update(functions, ToolError=ToolError)
+    module.__dict__.update(functions, ToolError=ToolError, __all__=[*functions, "ToolError"])
     ToolError.__module__ = "tools"
     sys.modules["tools"] = module
     space.update(functions)
-
-

@@ -1,0 +1,160 @@
+"""What a jar does: wait for its one job, run it, answer, and wait for its end."""
+
+from __future__ import annotations
+
+import atexit
+import builtins
+import json
+import linecache
+import os
+import sys
+import types
+
+from .answers import LAST_RESORT, NAME, encode_failure, encode_result
+from .execute import execute
+from .frames import JOB, read_frame, write_frame, write_last_frame
+from .guard import guarded
+from .tools import offer
+from .values import DECODE, clean, encode
+
+TYPE_CHECKING = False  # As in `typing`, which no jar needs.
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from .execute import Space
+
+# The code that runs, for whoever asks for its lines.
+CODE = ""
+# How many exit functions modules have registered by themselves.
+EXIT_FUNCTIONS = 0
+WARM_JOB = json.dumps(
+    {
+        "code": "warm = {'n': [n * n for n in range(8)]}\nresult = sum(warm['n'])",
+        "inputs": {"context": {"n": 1}},
+    }
+)
+
+
+def new_main() -> Space:
+    """An empty `__main__`, with what can be done before the code is there."""
+    module = types.ModuleType("__main__")
+    space = module.__dict__
+    space["__file__"] = NAME
+    # Otherwise it would get the builtins of this module, which are a copy.
+    space["__builtins__"] = builtins.__dict__
+    sys.modules["__main__"] = module
+    # Asked for its lines only if somebody wants to see them.
+    linecache.cache[NAME] = (lambda: CODE,)
+    return space
+
+
+def run_job(job: dict[str, Any], space: Space, finish: Callable[[], None]) -> bytes:
+    """Runs a job to its end, and returns the frame with its result."""
+    global CODE
+    CODE = code = job["code"]
+    space["context"] = None
+    if "inputs" in job:
+        space.update(job["inputs"])
+    if "tools" in job:
+        offer(job["tools"], space)
+    if "guard" in job:
+        space["__builtins__"] = guarded(job["guard"]).builtins
+        code = job["guard"].get("code", code)
+    try:
+        value = execute(code, space)
+        finish()
+        value = space.get("result", value)
+    except SystemExit as error:
+        if error.code not in (None, 0):
+            return encode_failure(error)
+        finish()
+        value = space.get("result")
+    return encode_result(value)
+
+
+def finish() -> None:
+    """What an interpreter does at its end: wait for threads, run exit functions, flush."""
+    threading = sys.modules.get("threading")
+    if threading and threading.active_count() > 1:
+        threading._shutdown()
+    # What stands there from the start belongs to modules that have nothing to end, but for logging.
+    if atexit._ncallbacks() != EXIT_FUNCTIONS or "logging" in sys.modules:
+        atexit._run_exitfuncs()
+    flush()
+
+
+def flush() -> None:
+    """Writes out what the code printed."""
+    for stream in (sys.stdout, sys.stderr):
+        # The code may have closed or replaced them.
+        try:
+            stream.flush()
+        except (AttributeError, ValueError, OSError):
+            pass
+
+
+def diverge() -> None:
+    """What a fork must not share with its siblings. `random` sees to itself."""
+    loaded: dict[str, Any] = sys.modules
+    if "tempfile" in loaded:
+        loaded["tempfile"].tempdir = None
+    if "numpy.random" in loaded:
+        loaded["numpy.random"].seed()
+    if "ssl" in loaded:
+        # OpenSSL tells forks apart by process id, and every jar is number 1.
+        loaded["ssl"].RAND_add(os.urandom(32), 32.0)
+
+
+def warm() -> None:
+    """A job of no importance: whatever a first job would touch is touched."""
+    for text in (WARM_JOB, WARM_JOB):
+        run_job(DECODE(text, 0)[0], new_main(), flush)
+
+
+def answer(job: dict[str, Any], space: Space) -> bytes:
+    """Runs the job, and returns its last frame, whatever the code did."""
+    try:
+        if "environment" in job:
+            os.environ.update(job["environment"])
+        return run_job(job, space, finish)
+    except BaseException as error:
+        # Kept: what the code held when it failed is a fact that the engine may look at.
+        Failed.error = error
+        try:
+            body = encode_failure(error)
+            finish()
+        except MemoryError:
+            return LAST_RESORT
+        except BaseException as second:
+            name = clean(type(second).__name__, 200)
+            return encode({"failed": {"type": name, "message": "while reporting an error"}})
+        return body
+
+
+class Failed:
+    """Where the error of a job is kept until the jar ends."""
+
+    error: BaseException | None = None
+
+
+def main() -> None:
+    """A jar's life. It does not return."""
+    diverge()
+    own = os.getpid()
+    space = new_main()
+    message = read_frame()
+    while "warm" in message:
+        warm()
+        write_frame(b'{"ready":{}}')
+        space = new_main()
+        message = read_frame()
+    body = answer(message["job"], space)
+    if os.getpid() != own:
+        # A child that the code forked has come to the end of the code. It has no answer to give.
+        os._exit(0)
+    write_last_frame(body)
+    # The engine ends the jar. Until then nothing more is to be done.
+    while os.read(JOB, 1):
+        pass
+    os._exit(0)

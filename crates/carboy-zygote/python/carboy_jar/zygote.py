@@ -1,0 +1,55 @@
+"""What a zygote does: import what was asked for, warm itself, and be forked into jars."""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import importlib
+import os
+import sys
+
+from . import job
+from .answers import NAME, encode_failure
+from .frames import CONTROL
+from .values import MAX_TEXT, clean, encode
+
+TYPE_CHECKING = False  # As in `typing`, which no jar needs.
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def start(lib: Any, preload: list[str], environment: dict[str, str]) -> None:
+    """Serves the engine. What returns from the Rust half is a jar, which runs its job."""
+    prepare(preload, environment)
+    lib.carboy_serve(*sys.version_info[:3])
+    job.main()
+
+
+def prepare(preload: list[str], environment: dict[str, str]) -> None:
+    """Everything that jars share."""
+    # Only the loader needed them, and that has done its work.
+    os.environ.pop("LD_ORIGIN_PATH", None)
+    os.environ.pop("LD_BIND_NOW", None)
+    for name in preload:
+        try:
+            importlib.import_module(name)
+        except BaseException as error:
+            text = clean(f"{type(error).__name__}: {clean(error, MAX_TEXT)}", MAX_TEXT)
+            os.write(CONTROL, encode({"not_preloaded": {"module": name, "error": text}}))
+            os._exit(1)
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(  # type: ignore[union-attr] # they are what the interpreter made
+            line_buffering=True, errors="backslashreplace"
+        )
+    os.environ.update(environment)
+    sys.argv = [NAME]
+    job.EXIT_FUNCTIONS = atexit._ncallbacks()
+    # Compiling once here spares every fork the page faults of its first compile.
+    job.warm()
+    # What reporting an error imports is imported before code has taken every descriptor.
+    try:
+        raise ValueError
+    except ValueError as error:
+        encode_failure(error)
+    gc.collect()
+    gc.freeze()
