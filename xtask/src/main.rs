@@ -1,5 +1,5 @@
-//! The checks and generators of this workspace: `cargo xtask tidy` and `cargo xtask generate`,
-//! and `xtask without`, with which tests take a system call away.
+//! The checks and generators of this workspace: `cargo xtask tidy`, `cargo xtask deny` and `cargo
+//! xtask generate`, and `xtask without`, with which tests take a system call away.
 //!
 //! `tidy` holds what neither the compiler nor clippy can: which crate and which room may use which,
 //! what a file opens with, how long it is, the form of the changelog, and that generated files and links are
@@ -11,6 +11,7 @@ mod arrows;
 mod changelog;
 mod circles;
 mod claims;
+mod deny;
 mod drill;
 mod fault;
 mod generated;
@@ -36,7 +37,7 @@ use crate::tree::Tree;
 use crate::workspace::Workspace;
 
 const USAGE: &str =
-    "usage: cargo xtask tidy | generate | without CALL[:ARG=VALUE] ERRNO -- PROGRAM...";
+    "usage: cargo xtask tidy | deny | generate | without CALL[:ARG=VALUE] ERRNO -- PROGRAM...";
 
 /// Faults in the tree.
 const FAULTY: u8 = 1;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let done = match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["tidy"] => root().and_then(|root| tidy(&root)),
+        ["deny"] => root().and_then(|root| deny(&root)),
         ["generate"] => root().and_then(|root| generate(&root)),
         ["without", what, errno, "--", program @ ..] => without::run(what, errno, program),
         _ => {
@@ -87,19 +89,32 @@ fn tidy(root: &Path) -> io::Result<ExitCode> {
     .flatten()
     .collect();
 
-    for fault in &faults {
+    Ok(told("tidy", &faults, tree.files().len(), "files"))
+}
+
+/// Prints the faults that a check found in so many things.
+fn told(check: &str, faults: &[Fault], count: usize, things: &str) -> ExitCode {
+    for fault in faults {
         eprintln!("{fault}");
     }
     match faults.len() {
         0 => {
-            println!("tidy: {} files, no faults", tree.files().len());
-            Ok(ExitCode::SUCCESS)
+            println!("{check}: {count} {things}, no faults");
+            ExitCode::SUCCESS
         }
-        count => {
-            eprintln!("tidy: {count} fault{}", if count == 1 { "" } else { "s" });
-            Ok(ExitCode::from(FAULTY))
+        faults => {
+            eprintln!("{check}: {faults} fault{}", if faults == 1 { "" } else { "s" });
+            ExitCode::from(FAULTY)
         }
     }
+}
+
+fn deny(root: &Path) -> io::Result<ExitCode> {
+    let found = deny::check(root)?;
+    for warning in &found.warnings {
+        println!("note: {warning}");
+    }
+    Ok(told("deny", &found.faults, found.crates, "crates"))
 }
 
 fn generate(root: &Path) -> io::Result<ExitCode> {

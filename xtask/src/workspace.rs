@@ -17,6 +17,11 @@ pub(crate) struct Workspace {
 #[derive(Deserialize)]
 pub(crate) struct Package {
     pub(crate) name: String,
+    pub(crate) version: String,
+    /// None in a crate that names none.
+    pub(crate) license: Option<String>,
+    /// Where it comes from; none for a crate of this workspace.
+    pub(crate) source: Option<String>,
     pub(crate) manifest_path: PathBuf,
     pub(crate) dependencies: Vec<Dependency>,
     pub(crate) targets: Vec<Target>,
@@ -26,6 +31,7 @@ pub(crate) struct Package {
 #[derive(Deserialize)]
 pub(crate) struct Dependency {
     pub(crate) name: String,
+    pub(crate) req: String,
     pub(crate) kind: Option<String>,
     pub(crate) path: Option<PathBuf>,
 }
@@ -40,9 +46,19 @@ pub(crate) struct Target {
 impl Workspace {
     /// Asks the cargo that runs this command, without the network.
     pub(crate) fn read(root: &Path) -> io::Result<Self> {
+        Self::ask(root, &["--no-deps"])
+    }
+
+    /// The same with every crate from outside that a target needs, with all features.
+    pub(crate) fn with_dependencies(root: &Path, target: &str) -> io::Result<Self> {
+        Self::ask(root, &["--all-features", "--filter-platform", target])
+    }
+
+    fn ask(root: &Path, more: &[&str]) -> io::Result<Self> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let output = Command::new(cargo)
-            .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+            .args(["metadata", "--format-version", "1", "--offline", "--locked"])
+            .args(more)
             .current_dir(root)
             .output()?;
         if !output.status.success() {
