@@ -28,7 +28,7 @@ macro_rules! module {
 const BOOT: (&str, &str) = module!("boot");
 
 /// The modules of the Python half. Each imports only those before it, and the last one is started.
-const MODULES: [(&str, &str); 14] = [
+const MODULES: [(&str, &str); 15] = [
     module!("language"),
     module!("values"),
     module!("frames"),
@@ -36,6 +36,7 @@ const MODULES: [(&str, &str); 14] = [
     module!("grants"),
     module!("texts"),
     module!("sentries"),
+    module!("patches"),
     module!("faces"),
     module!("guard"),
     module!("tools"),

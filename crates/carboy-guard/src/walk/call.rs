@@ -196,9 +196,12 @@ impl<'a> Walker<'a> {
         let texts: Vec<_> =
             values.filter_map(|value| Some((folded(value)?, value.range()))).collect();
         // A log format of that style is a format string.
-        let style = keyword(arguments, "style").filter(|_| logs);
+        let third = arguments.args.get(2).filter(|_| name == "Formatter");
+        let style = keyword(arguments, "style").or(third).filter(|_| logs);
         let braces = style.is_some_and(|style| folded(style).is_none_or(|style| style == "{"));
-        if braces && texts.len() < arguments.len() {
+        let named = keyword(arguments, "fmt").or(keyword(arguments, "format"));
+        let format = arguments.args.first().or(named);
+        if braces && format.is_some_and(|format| folded(format).is_none()) {
             let message = "a log format with braces can read any attribute of the log record";
             let instead = "write the format as a literal, or use the style `%`";
             self.refuse(Rule::FormatTraversal, method.attr.range(), message, instead);

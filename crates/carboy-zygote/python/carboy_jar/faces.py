@@ -10,6 +10,7 @@ from types import ModuleType
 
 from .grants import Grants
 from .language import TABLES
+from .patches import patch_loaded
 from .refusal import NAMES, not_handed_out
 from .sentries import REPLACED
 
@@ -28,6 +29,7 @@ class Faces(Grants):
     def __init__(self, profile: str) -> None:
         super().__init__(profile)
         self.faces: dict[str, ModuleType] = {}
+        self.patched: set[str] = set()
         # Each face by its id, with the module behind it and its path.
         self.handed: dict[int, tuple[ModuleType, str]] = {}
         # What no module hands out under any name.
@@ -46,6 +48,7 @@ class Faces(Grants):
         face = self.faces.get(path)
         if face is not None:
             return face
+        patch_loaded(self, self.patched)
         grant = self.granted(path)
         face = ModuleType(real.__name__, real.__doc__)
         self.faces[path] = face

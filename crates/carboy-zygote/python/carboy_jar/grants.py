@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 from .language import TABLES
-from .refusal import HARMLESS, NAMES, GuardError, is_dunder, not_handed_out
+from .refusal import HARMLESS, NAMES, GuardError, is_dunder, not_handed_out, shown
 
 TYPE_CHECKING = False  # As in `typing`, which no jar needs.
 if TYPE_CHECKING:
@@ -29,23 +29,30 @@ class Grants:
         """Refuses the name of an attribute that the profile does not grant."""
         if type(name) is not str:
             if isinstance(name, str):
-                raise GuardError("dunder-attribute", "the name is no plain text", "use str(name)")
+                raise GuardError(
+                    "dunder-attribute",
+                    "the attribute name is an instance of a subclass of str",
+                    "use str(name)",
+                )
             raise TypeError("attribute name must be string, not " + type(name).__name__)
         if name in NAMES["interpreter"]:
             raise GuardError(
                 "interpreter-attribute",
-                f"{name!r} leads into the interpreter",
+                f"{shown(name)} exposes interpreter internals",
                 "keep what you need in variables of your own",
             )
         if name[:1] != "_" or name in HARMLESS or name in self.own:
             return
         if is_dunder(name):
-            rule, why = "dunder-attribute", "reaches past the object"
+            rule, why = "dunder-attribute", "is not allowed by this profile"
         else:
             if type(value).__module__ == "__main__":
                 return
-            rule, why = "private-attribute", "is private, and nothing here defines it"
-        raise GuardError(rule, f"{name!r} {why}", "use public attributes, operators and builtins")
+            rule = "private-attribute"
+            why = "is a private attribute that this program does not define"
+        raise GuardError(
+            rule, f"{shown(name)} {why}", "use public attributes, operators and builtins"
+        )
 
     def granted(self, path: str) -> Any:
         """What is handed out of a module: True, a table, or None."""
@@ -104,8 +111,8 @@ class Grants:
         """A module that is not granted was asked for."""
         raise GuardError(
             "import-not-granted",
-            f"the module {path!r} is not granted by the profile {self.profile}",
-            "use what is granted, such as math, json, re, collections",
+            f"the module {shown(path)} is not allowed by the profile `{self.profile}`",
+            "use a module that is allowed, such as math, json, re, collections",
         )
 
     def give(self, value: Any) -> Any:

@@ -14,7 +14,7 @@ from types import ModuleType
 
 from .faces import MISSING, Faces
 from .language import TABLES
-from .refusal import NAMES, GuardError, not_handed_out
+from .refusal import NAMES, GuardError, not_handed_out, shown
 from .texts import TEXTS
 
 TYPE_CHECKING = False  # As in `typing`, which no jar needs.
@@ -80,7 +80,9 @@ def sentries(guard: Faces) -> dict[str, Callable[..., Any]]:
             return __import__(name, space, local, fromlist, level)
         if type(name) is not str or level:
             raise GuardError(
-                "relative-import", "a program is no package", "import by the whole name"
+                "relative-import",
+                "relative import, but the program is not part of a package",
+                "import the module by its full name",
             )
         return imported(guard, name, fromlist or ())
 
@@ -131,8 +133,8 @@ def named_by_guard(error: BaseException) -> GuardError | None:
     if type(error) is NameError and name not in guard.builtins and hasattr(builtins, name):
         return GuardError(
             "blocked-builtin",
-            f"the builtin {name!r} is not granted",
-            "write it out, or leave it out",
+            f"the builtin {shown(name)} is not allowed by this profile",
+            "remove it",
         )
     return None
 

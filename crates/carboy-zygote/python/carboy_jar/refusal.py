@@ -10,7 +10,7 @@ HARMLESS = NAMES["plain"] | NAMES["methods"] | NAMES["underscored"]
 
 
 class GuardError(BaseException):
-    """Something that the language profile does not grant. `except Exception` does not catch it."""
+    """Something that the language profile does not allow. `except Exception` does not catch it."""
 
     def __init__(self, rule: str, message: str, instead: str) -> None:
         super().__init__(f"{message} [{rule}]; write instead: {instead}")
@@ -22,10 +22,16 @@ def is_dunder(name: str) -> bool:
     return len(name) > 4 and name[:2] == "__" == name[-2:]
 
 
+def shown(name: str) -> str:
+    """A name as a message shows it: quoted, printable, and not longer than a line."""
+    text = name if name.isprintable() else ascii(name)
+    return f"`{text[:60]}...`" if len(text) > 60 else f"`{text}`"
+
+
 def not_handed_out(path: str, name: str) -> GuardError:
-    """For a name that a module does not hand out."""
+    """For a name of a module that the profile does not allow."""
     return GuardError(
         "name-not-granted",
-        f"{name!r} is not handed out of {path!r}",
-        "use the module's other names",
+        f"{shown(f'{path}.{name}')} is not allowed by this profile",
+        "use another function of the module",
     )

@@ -6,7 +6,7 @@ import functools
 import operator
 
 from .grants import Grants
-from .refusal import NAMES, GuardError
+from .refusal import NAMES, GuardError, shown
 from .texts import TEXTS, check_text
 
 TYPE_CHECKING = False  # As in `typing`, which no jar needs.
@@ -25,7 +25,11 @@ def attrgetter(guard: Grants, real: Function) -> Function:
             for part in name.split(".") if type(name) is str else (name,):
                 guard.check_name(part)
                 if part in NAMES["texts"]:
-                    raise GuardError("format-traversal", f"{part!r} by a getter", "call the method")
+                    raise GuardError(
+                        "format-traversal",
+                        f"{shown(part)} is used as a value where it cannot be checked",
+                        "call the method on the object",
+                    )
         return real(*names)
 
     return attrgetter
@@ -58,8 +62,8 @@ def update_wrapper(guard: Grants, real: Function) -> Function:
         if not all(type(name) is str and name in usual for name in (*assigned, *updated)):
             raise GuardError(
                 "dunder-attribute",
-                "a wrapper takes over its usual attributes only",
-                "functools.wraps(f)",
+                "only the usual attributes of a wrapper can be copied",
+                "use functools.wraps(function)",
             )
         return functools.update_wrapper(wrapper, wrapped, assigned, updated)
 

@@ -12,7 +12,7 @@ import re
 import sys
 
 from .grants import Grants
-from .refusal import NAMES, GuardError, is_dunder
+from .refusal import NAMES, GuardError, is_dunder, shown
 
 TYPE_CHECKING = False  # As in `typing`, which no jar needs.
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ def check_text(text: str) -> None:
     if UNDERSCORES.search(text) or any(reaches_out(*found) for found in WORDS.findall(text)):
         raise GuardError(
             "text-code",
-            "the text is read as code, and reaches past values",
-            "use names and public attributes in it, or write the code out",
+            "the string is evaluated as code and uses a private or special name",
+            "use plain names and public attributes in it, or write it as Python code",
         )
 
 
@@ -54,7 +54,7 @@ def check_format(own: frozenset[str], text: str, depth: int = 2) -> None:
             if private or (is_attribute and name in NAMES["interpreter"]):
                 raise GuardError(
                     "format-traversal",
-                    f"the format text reaches {name!r}",
+                    f"the format string reads the attribute {shown(name)}",
                     "format the value itself: '{}'.format(x.name)",
                 )
         if spec and depth:
@@ -82,7 +82,7 @@ def formatting(name: str) -> Sentry:
 
         def checked(*args: Any, **kwargs: Any) -> Any:
             if type(text) is not str:
-                raise TypeError("a format text must be a str")
+                raise TypeError("the format string must be a str")
             check_format(guard.own, text)
             return plain(text, *args, **kwargs)
 
@@ -131,8 +131,8 @@ def querying(name: str) -> Sentry:
                 if "level" in kwargs:
                     raise GuardError(
                         "text-code",
-                        "the query looks for variables elsewhere than where it is called",
-                        "write the variables into the query with @, without `level`",
+                        "the query reads variables of another frame than its caller's",
+                        "refer to variables with `@name`, without `level` or `**`",
                     )
                 # It looks in the frame that called it, which is one further away.
                 kwargs["level"] = 1
