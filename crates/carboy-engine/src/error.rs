@@ -119,6 +119,14 @@ pub enum EngineError {
     /// A preloaded module started a thread, and a process with threads cannot be forked safely.
     #[error("the zygote has more than one thread")]
     Threads,
+    /// A preloaded module mapped memory that every jar would share with every other.
+    #[error("the zygote holds shared writable memory ({mapping}), after it imported {preload}")]
+    SharedMemory {
+        /// Its name and its size.
+        mapping: String,
+        /// What was preloaded.
+        preload: String,
+    },
     /// Something took longer than it ever should.
     #[error("{what} took longer than {seconds} s")]
     TooSlow {
@@ -180,6 +188,10 @@ impl EngineError {
             EngineError::Threads => {
                 Some("a preloaded module started a thread; import it in the code instead")
             }
+            EngineError::SharedMemory { .. } => Some(
+                "a preloaded module mapped memory that all jars would share; import it in the code \
+                 instead",
+            ),
             EngineError::TooSlow { .. } => {
                 Some("this host is overloaded; try again with fewer runs")
             }

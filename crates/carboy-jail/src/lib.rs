@@ -23,6 +23,7 @@ mod helper;
 mod identity;
 mod landlock;
 mod limits;
+mod mappings;
 mod plan;
 mod privileges;
 pub mod profile;
@@ -37,6 +38,7 @@ pub use files::JAR_DIRECTORY_INODES;
 pub use helper::helper;
 pub use landlock::kernel_abi as landlock_kernel_abi;
 pub use limits::{Resource, Rlimit};
+pub use mappings::shared_writable;
 pub use plan::{
     Identity, JAR_FDS, JarDirectory, JarPlan, JarWalls, LandlockPlan, Link, Mount, MountKind,
     SECCOMP_FD, ZYGOTE_CONTROL_FD, ZygotePlan,

@@ -76,6 +76,11 @@ pub enum FromZygote {
         /// The exception that its import raised, its class first.
         error: String,
     },
+    /// A module that was imported beforehand mapped memory that all jars would share and could write.
+    Shared {
+        /// Its name and its size.
+        mapping: String,
+    },
     /// A jar was forked. Its descriptors come with this message.
     Forked {
         /// The engine's number for it.

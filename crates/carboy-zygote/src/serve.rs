@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use carboy_jail::{
     JarPlan, JarWalls, SECCOMP_FD, ZYGOTE_CONTROL_FD, receive, seal, send, send_patiently,
+    shared_writable,
 };
 use carboy_protocol::{FromZygote, SetupFault, ToZygote, WIRE_VERSION, Walls};
 use carboy_sys::cpython::ForkHooks;
@@ -52,6 +53,11 @@ pub fn serve(python: String) -> End {
         Ok(None) => return End::EngineGone,
         Err(_) => return End::Failed,
     };
+    if let Some(mapping) = zygote.shared_memory() {
+        // If the engine is gone, nobody needs to hear it.
+        send(&zygote.control, &FromZygote::Shared { mapping }, &[]).ok();
+        return End::Failed;
+    }
     let ready = FromZygote::Ready { wire: WIRE_VERSION, python };
     if send(&zygote.control, &ready, &[]).is_err() {
         return End::EngineGone;
@@ -85,6 +91,18 @@ impl Zygote {
         };
         let hooks = ForkHooks::find()?;
         Ok(Some(Zygote { control, ready, hooks, walls, jars: BTreeMap::new() }))
+    }
+
+    /// Memory that all jars would share, if there is any. Inside full walls nothing shows it, and the
+    /// engine looks from outside; in nested walls the engine may not be allowed to.
+    fn shared_memory(&self) -> Option<String> {
+        if self.walls.walls == Walls::Full {
+            return None;
+        }
+        match std::fs::read("/proc/self/smaps") {
+            Ok(text) => shared_writable(&String::from_utf8_lossy(&text)),
+            Err(error) => Some(format!("which cannot be ruled out: /proc/self/smaps: {error}")),
+        }
     }
 
     fn run(&mut self) -> io::Result<End> {

@@ -115,6 +115,13 @@ fn children(pid: u32) -> Vec<u32> {
     children
 }
 
+/// Every mapping of a process with its flags: `/proc/PID/smaps`.
+pub(crate) fn mappings(pid: u32) -> io::Result<String> {
+    // A name may hold any bytes.
+    let text = fs::read(format!("/proc/{pid}/smaps"))?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
 /// How many descriptors a process has open: newer kernels (6.2) say it as the size of the folder.
 pub(crate) fn open_descriptors(pid: u32) -> Option<u64> {
     fs::metadata(format!("/proc/{pid}/fd")).ok().map(|folder| folder.len())

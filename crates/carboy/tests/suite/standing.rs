@@ -127,3 +127,61 @@ async fn a_zygote_is_renewed_and_its_seed_with_it() {
     }
     bench.close().await;
 }
+
+/// An interpreter that has one more module, of this text.
+fn with_module(folder: &Folder, name: &str, text: &str) -> std::path::PathBuf {
+    let made = std::process::Command::new(python())
+        .args(["-m", "venv", "--without-pip"])
+        .arg(&folder.0)
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let libraries = std::fs::read_dir(folder.0.join("lib")).unwrap();
+    let packages = libraries.map(|entry| entry.unwrap().path().join("site-packages"));
+    for packages in packages {
+        std::fs::write(packages.join(format!("{name}.py")), text).unwrap();
+    }
+    folder.0.join("bin/python")
+}
+
+#[tokio::test]
+async fn a_module_that_would_join_jars_is_not_preloaded() {
+    for (text, words) in [
+        ("import mmap\nheld = mmap.mmap(-1, 4096)", "shared writable memory (/dev/zero"),
+        (
+            "import mmap\nheld = mmap.mmap(-1, 8192, prot=mmap.PROT_READ)",
+            "(deleted), 8192 bytes), after it imported json, joins",
+        ),
+        (
+            "import mmap, tempfile\nfile = tempfile.TemporaryFile()\nfile.truncate(4096)\n\
+             held = mmap.mmap(file.fileno(), 4096)",
+            "shared writable memory",
+        ),
+        (
+            "import threading, time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
+            "more than one thread",
+        ),
+    ] {
+        let folder = Folder::new();
+        let bench = Bench::with(with_module(&folder, "joins", text), &["json", "joins"]);
+        let job = carboy_protocol::Job::new("result = 1").with_policy(policy(|_| {}));
+        let error = bench.engine.run(job).await.unwrap_err();
+        assert!(error.to_string().contains(words), "{error}");
+        let hint = error.hint().unwrap();
+        assert!(hint.contains("import it in the code instead"), "{hint}");
+        bench.engine.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn a_module_may_map_what_jars_cannot_write() {
+    let folder = Folder::new();
+    let text = "import mmap\nheld = mmap.mmap(-1, 4096, flags=mmap.MAP_PRIVATE)\n\
+                file = open(__file__, 'rb')\nread = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)";
+    let bench = Bench::with(with_module(&folder, "joins", text), &["joins"]);
+    let write = "import joins\njoins.held[:5] = b'mine!'\nresult = joins.held[:5].decode()";
+    assert_eq!(result(&bench.ask(write).await), r#""mine!""#);
+    let read = "import joins\nresult = joins.held[:5] == bytes(5)";
+    assert_eq!(result(&bench.ask(read).await), "true");
+    bench.close().await;
+}

@@ -47,6 +47,7 @@ pub(super) async fn greet(
     control: &AsyncFd<OwnedFd>,
     plan: &ZygotePlan,
     walls: JarWalls,
+    preload: &[String],
 ) -> Result<Option<(OwnedFd, String)>, EngineError> {
     tell(control, plan).await.while_doing("send the plan")?;
     let mut pidfd = None;
@@ -57,6 +58,9 @@ pub(super) async fn greet(
             Some((FromZygote::Failed(fault), _)) => return Err(EngineError::Walls(fault)),
             Some((FromZygote::NotPreloaded { module, error }, _)) => {
                 return Err(EngineError::NotPreloaded { module, error });
+            }
+            Some((FromZygote::Shared { mapping }, _)) => {
+                return Err(EngineError::SharedMemory { mapping, preload: preload.join(", ") });
             }
             Some((FromZygote::Started {}, descriptors)) => {
                 pidfd = descriptors.into_iter().next();

@@ -114,7 +114,7 @@ impl Zygote {
         let stderr = tokio::spawn(keep_last(stderr_read));
         rustix::io::ioctl_fionbio(&ours, true).while_doing("prepare the control socket")?;
         let control = Arc::new(watched(ours).while_doing("watch the control socket")?);
-        let started = timeout(START, greet(&control, &plan, jar_walls)).await;
+        let started = timeout(START, greet(&control, &plan, jar_walls, &base.preload)).await;
         let too_slow = EngineError::TooSlow { what: "starting a zygote", seconds: START.as_secs() };
         let (pidfd, python) = match started.map_err(|_| too_slow)? {
             Ok(Some(ready)) => ready,
@@ -130,6 +130,11 @@ impl Zygote {
         let status = Status::of(pid).while_doing("look at the zygote")?;
         if status.first("Threads:") != Some("1") {
             return Err(EngineError::Threads);
+        }
+        if let Some(mapping) =
+            shared_memory(pid, walls).while_doing("look at the zygote's memory")?
+        {
+            return Err(EngineError::SharedMemory { mapping, preload: base.preload.join(", ") });
         }
         expect("version of the zygote", Some(&python), &base.python.version)?;
         let baseline = baseline(pid).while_doing("measure the zygote")?;
@@ -230,6 +235,15 @@ fn folder(base: &Base, walls: Walls, scratch: &Path) -> io::Result<PathBuf> {
     Ok(path)
 }
 
+/// Memory that all jars of a zygote would share, if it holds any. In nested walls an engine may not be
+/// allowed to look, and the zygote has looked itself; inside full walls there is nothing to look at.
+fn shared_memory(pid: u32, walls: Walls) -> io::Result<Option<String>> {
+    match walls {
+        Walls::Full => Ok(carboy_jail::shared_writable(&proc::mappings(pid)?)),
+        Walls::Nested => Ok(None),
+    }
+}
+
 /// What a zygote holds now.
 fn baseline(pid: u32) -> io::Result<Baseline> {
     let (address_bytes, data_bytes) = proc::memory(pid)?;
@@ -299,7 +313,8 @@ async fn read(control: Arc<AsyncFd<OwnedFd>>, waiting: Shared) {
             FromZygote::Started {}
             | FromZygote::Ready { .. }
             | FromZygote::Failed(_)
-            | FromZygote::NotPreloaded { .. } => {}
+            | FromZygote::NotPreloaded { .. }
+            | FromZygote::Shared { .. } => {}
         }
     }
     forget_all(&waiting);
