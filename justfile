@@ -9,7 +9,7 @@ default:
     @just --list --unsorted
 
 # Everything that must hold before a change is pushed.
-check: fmt clippy deny tidy docs test
+check: fmt clippy deny tidy python docs test
 
 # The formatting, checked; `cargo fmt --all` mends it.
 fmt:
@@ -26,6 +26,10 @@ deny:
 # Crate arrows, module docs, file lengths, changelog, generated files, links.
 tidy:
     cargo xtask tidy
+
+# Lints, formatting and types of the Python package and of the half that runs in jars.
+python:
+    tests/python
 
 # The API documentation, warnings denied, and the examples in it.
 docs:

@@ -29,7 +29,7 @@ def crawl(profile):
             level.append((path, guard.builtins["__import__"](path, None, None, ("__name__",), 0)))
         except ImportError:
             missing.append(path)
-    for depth in range(DEPTH):
+    for _depth in range(DEPTH):
         deeper = []
         for way, value in level:
             for name in names_of(guard, value):
@@ -64,7 +64,11 @@ def names_of(guard, value):
         names = dir(guard.handed[id(value)][0] if id(value) in guard.handed else value)
     except BaseException:
         return []
-    return [name for name in names if name[:1] != "_" and name not in NAMES["interpreter"] | NAMES["texts"]]
+    return [
+        name
+        for name in names
+        if name[:1] != "_" and name not in NAMES["interpreter"] | NAMES["texts"]
+    ]
 
 
 answer = {}

@@ -18,7 +18,11 @@ with Sandbox(policy="low") as box:
     # What comes back: response.choices[0].message.tool_calls
     calls = [
         {"id": "a", "name": "run_python", "arguments": json.dumps({"code": "max([3, 9, 4])"})},
-        {"id": "b", "name": "run_python", "arguments": json.dumps({"code": "import os\nos.fork()"})},
+        {
+            "id": "b",
+            "name": "run_python",
+            "arguments": json.dumps({"code": "import os\nos.fork()"}),
+        },
         {"id": "c", "name": "run_python", "arguments": '{"code": '},
     ]
     for call in calls:

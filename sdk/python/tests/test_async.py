@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 import pytest
-from programs import alive
 
 import carboy
+from programs import alive
 
 T = TypeVar("T")
 

@@ -7,6 +7,7 @@ import runpy
 from pathlib import Path
 
 import pytest
+
 from programs import alive, script
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "contracts.md"

@@ -11,11 +11,11 @@ import time
 from pathlib import Path
 
 import pytest
+
+import carboy
 from programs import alive, children, pretender, script
 from test_framing import OUTCOME, READY
 from test_threads import in_threads
-
-import carboy
 
 SLEEP = "import time; time.sleep(20)"
 

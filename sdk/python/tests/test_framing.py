@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from programs import alive, pretender
 
 import carboy
+from programs import alive, pretender
 
 READY = '{"ready":{"pipe":1,"version":"0.1.0","python":"3.11.7"}}'
 # What a pretender says of a run.

@@ -14,8 +14,8 @@ import pytest
 import carboy
 from carboy._answers import fault_answer, value_answer
 from carboy._binary import find_binary
-from carboy._messages import PIPE_VERSION, address, decoded, failure_of
 from carboy._limits import DEFAULT_LIMITS, PRESETS, UNITS, WORDS, Limits, LimitsByName
+from carboy._messages import PIPE_VERSION, address, decoded, failure_of
 from carboy._request import Settings
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Literal, Optional
 
 import pytest
-from snapshots import matches
 
 import carboy
+from snapshots import matches
 
 CODES: dict[str, tuple[str, Any]] = {
     "ok": ("print('hi')\nresult = {'total': 45, 'rows': [[1, 2], [3, 4]]}", None),

@@ -9,11 +9,11 @@ import time
 from typing import Any
 
 import pytest
+
+import carboy
 from programs import script
 from test_async import with_box
 from test_threads import in_threads
-
-import carboy
 
 WHO: contextvars.ContextVar[str] = contextvars.ContextVar("WHO", default="nobody")
 

@@ -45,7 +45,14 @@ def facts(tree):
             for alias in node.names:
                 see("Imported", alias.name)
                 see("Binder", alias.asname)
-        elif kind in ("FunctionDef", "AsyncFunctionDef", "ClassDef", "ExceptHandler", "MatchAs", "MatchStar"):
+        elif kind in (
+            "FunctionDef",
+            "AsyncFunctionDef",
+            "ClassDef",
+            "ExceptHandler",
+            "MatchAs",
+            "MatchStar",
+        ):
             see("Binder", node.name)
         elif kind in ("TypeVar", "TypeVarTuple", "ParamSpec"):
             see("Binder", node.name)

@@ -6,7 +6,6 @@ same tables, and `golden/guard.json` has cases that the tests of both read.
 
 from __future__ import annotations
 
-
 from .language import TABLES
 from .refusal import HARMLESS, NAMES, GuardError, is_dunder, not_handed_out, shown
 

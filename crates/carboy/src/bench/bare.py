@@ -24,6 +24,7 @@ gc.freeze()
 
 
 def start():
+    """Forks, and runs the job in the child."""
     reader, writer = os.pipe()
     began = time.perf_counter()
     pid = os.fork()
@@ -37,6 +38,7 @@ def start():
 
 
 def answer(run):
+    """Waits for the answer of a child. How long it took, and its process id."""
     reader, pid, began = run
     body = os.read(reader, 65536)
     took = (time.perf_counter() - began) * 1e3

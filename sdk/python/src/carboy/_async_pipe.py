@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Union
 
 from ._pipe import Pipe, closed
 from ._request import Settings
@@ -48,7 +47,7 @@ class AsyncPipe(Pipe):
             self._look_later()
         return taken
 
-    async def wait(self, run: AsyncRun) -> Union[bytes, BaseException]:
+    async def wait(self, run: AsyncRun) -> bytes | BaseException:
         """The next message for a run, or why there is none."""
         while not run.inbox:
             run.waiter = self.loop.create_future()

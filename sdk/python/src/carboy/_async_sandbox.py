@@ -10,7 +10,7 @@ from contextlib import suppress
 from contextvars import Context, copy_context
 from functools import partial
 from types import TracebackType
-from typing import Any, Union
+from typing import Any
 
 from ._async_pipe import AsyncPipe, AsyncRun
 from ._box import Box, Stream, closed_box, heard
@@ -188,7 +188,7 @@ class AsyncRunStream(Stream[AsyncPipe, AsyncRun]):
                 self._pipe.loop.call_soon_threadsafe(self._pipe.finish, self._run)
 
 
-async def next_of(pipe: AsyncPipe, run: AsyncRun) -> Union[Chunk, Outcome]:
+async def next_of(pipe: AsyncPipe, run: AsyncRun) -> Chunk | Outcome:
     """What the run says next to its caller. Its tool calls are served meanwhile."""
     while True:
         said = await pipe.wait(run)

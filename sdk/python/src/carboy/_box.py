@@ -6,7 +6,7 @@ import os
 import threading
 import weakref
 from collections.abc import Iterable
-from typing import Any, Generic, TypeVar, Union
+from typing import Any, Generic, TypeVar
 
 from ._errors import RequestError
 from ._forks import tell_of_forks
@@ -90,7 +90,7 @@ class Stream(Generic[P, R]):
         """Cancels the run if it is under way."""
         self._pipe.finish(self._run)
 
-    def _chunk(self, found: Union[Chunk, Outcome]) -> Chunk | None:
+    def _chunk(self, found: Chunk | Outcome) -> Chunk | None:
         """A chunk for whoever iterates, or nothing if that was the end."""
         if isinstance(found, Chunk):
             return found
@@ -101,7 +101,7 @@ class Stream(Generic[P, R]):
         return None
 
 
-def heard(said: Union[bytes, BaseException]) -> Union[Chunk, Outcome, dict[str, Any], None]:
+def heard(said: bytes | BaseException) -> Chunk | Outcome | dict[str, Any] | None:
     """What a message says to the caller of a run; a dict if it is a call of a tool."""
     if isinstance(said, BaseException):
         raise said

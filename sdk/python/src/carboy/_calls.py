@@ -14,7 +14,7 @@ from ._tools import Tool
 class Call:
     """A call that waits for its answer."""
 
-    __slots__ = ("_pipe", "_run", "_call", "_name", "_args", "_kwargs", "tool")
+    __slots__ = ("_args", "_call", "_kwargs", "_name", "_pipe", "_run", "tool")
 
     def __init__(self, pipe: Pipe, run: Run, body: dict[str, Any]) -> None:
         self._pipe = pipe

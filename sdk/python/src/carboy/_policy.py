@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Literal, Union, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ._errors import RequestError
 from ._limits import DEFAULT_LIMITS, PRESETS, UNITS, Limits, LimitsByName, Preset
@@ -77,7 +77,7 @@ class Policy:
         return _checked(body)
 
 
-PolicyLike = Union[Preset, Policy, Mapping[str, Any]]
+PolicyLike = Preset | Policy | Mapping[str, Any]
 
 _WORDS = {"walls": get_args(Walls), "profile": get_args(Profile), "network": ("none",)}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, Protocol, Union
+from typing import Any, Protocol
 
 from ._request import Request
 
@@ -33,7 +33,7 @@ class Run:
     def __init__(self, request: Request | None) -> None:
         self.request = request
         # Lines of the engine, or why there will be none.
-        self.inbox: deque[Union[bytes, BaseException]] = deque()
+        self.inbox: deque[bytes | BaseException] = deque()
 
     def finish(self) -> None:
         """Nobody waits for it any more. If it is under way, it is cancelled."""

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import copy_context
 from types import TracebackType
-from typing import Any, Union
+from typing import Any
 
 from ._box import Box, Stream, closed_box, heard
 from ._calls import Call
@@ -177,7 +177,7 @@ class RunStream(Stream[SyncPipe, SyncRun]):
                 self._pipe.lock.release()
 
 
-def next_of(pipe: SyncPipe, run: SyncRun) -> Union[Chunk, Outcome]:
+def next_of(pipe: SyncPipe, run: SyncRun) -> Chunk | Outcome:
     """What the run says next to its caller. Its tool calls are served meanwhile."""
     while True:
         said = pipe.wait(run)

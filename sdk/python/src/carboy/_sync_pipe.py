@@ -12,7 +12,6 @@ import os
 import select
 import threading
 import time
-from typing import Union
 
 from ._pipe import Pipe, closed
 from ._request import Settings
@@ -50,7 +49,7 @@ class SyncPipe(Pipe):
         self._alarm = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._poll.register(self._alarm, select.POLLIN)
 
-    def wait(self, run: SyncRun) -> Union[bytes, BaseException]:
+    def wait(self, run: SyncRun) -> bytes | BaseException:
         """The next message for a run, or why there is none."""
         try:
             while True:

@@ -13,7 +13,7 @@ import keyword
 import math
 from collections.abc import Callable, Iterable
 from inspect import Parameter, Signature
-from typing import Any, Union
+from typing import Any
 
 from ._annotations import ANY, Kind, Unresolved, fields_of, hints_of, kind_of
 from ._arguments import Parameters
@@ -97,7 +97,7 @@ class Tool:
         return f"Tool({self.heading})"
 
 
-ToolLike = Union[Tool, Callable[..., Any]]
+ToolLike = Tool | Callable[..., Any]
 
 
 class Toolbox:

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Union
+from typing import Any
 
 from .._default import run
 from .._errors import RequestError, ToolError
@@ -150,7 +150,7 @@ class SandboxedTool:
         return _run_in_jar(self._source, args, kwargs, limits)
 
 
-ToolLike = Union[Callable[..., Any], ToolSource, SandboxedTool]
+ToolLike = Callable[..., Any] | ToolSource | SandboxedTool
 
 
 def sandboxed(

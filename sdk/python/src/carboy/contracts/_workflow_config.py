@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Union
+from typing import Any
 
 from .._errors import RequestError
 from .._limits import PRESETS
@@ -130,8 +130,8 @@ class GlobalConfig:
         return {"limits": limits, "language": language}
 
 
-NodeLike = Union[NodeConfig, ConfigLike]
-GlobalLike = Union[GlobalConfig, ConfigLike]
+NodeLike = NodeConfig | ConfigLike
+GlobalLike = GlobalConfig | ConfigLike
 
 
 def _is_module(name: Any) -> bool:
