@@ -37,7 +37,7 @@ pub(crate) struct Baseline {
     pub data_bytes: u64,
     /// Its address space.
     pub address_bytes: u64,
-    /// Its resident memory that no file backs.
+    /// Its memory that no file backs, with its page tables.
     pub anonymous_bytes: u64,
 }
 

@@ -85,6 +85,13 @@ impl Status {
         self.number(name).map(|kilobytes| kilobytes * 1024)
     }
 
+    /// Memory that a process holds and no file backs: resident, in swap, in huge pages, and the page
+    /// tables, which a few pages far apart make larger than all the rest.
+    pub fn held_bytes(&self) -> u64 {
+        let counts = ["RssAnon:", "VmSwap:", "HugetlbPages:", "VmPTE:"];
+        counts.iter().filter_map(|name| self.bytes(name)).sum()
+    }
+
     pub fn first(&self, name: &str) -> Option<&str> {
         field(&self.0, name).and_then(|value| value.split_whitespace().next())
     }
@@ -97,7 +104,7 @@ pub(crate) fn children_hold(pid: u32, began_with: u64) -> u64 {
     let mut todo = children(pid);
     while let Some(child) = todo.pop() {
         let status = Status::of(child).ok().map(|status| status.with_memory(child));
-        let held = status.and_then(|status| status.bytes("RssAnon:")).unwrap_or(0);
+        let held = status.map_or(0, |status| status.held_bytes());
         total += held.saturating_sub(began_with);
         todo.extend(children(child));
     }

@@ -120,7 +120,7 @@ pub(crate) struct Io {
 pub(crate) struct Sample {
     /// Private memory, as the kernel counts it for its limit.
     pub data_bytes: u64,
-    /// Memory that no file backs, resident, swapped out or in huge pages.
+    /// Memory that no file backs, resident, swapped out or in huge pages, and page tables.
     pub anonymous_bytes: u64,
     /// The address space at its highest.
     pub peak_address_bytes: u64,

@@ -108,3 +108,25 @@ result = len(ran)
     assert!(outcome.denials.is_empty(), "{:?}", outcome.denials);
     bench.close().await;
 }
+
+#[tokio::test]
+async fn page_tables_count_as_memory() {
+    // A page of zeros in each gibibyte: nobody counts the page, and each needs two tables of a page.
+    let code = "
+import ctypes, time
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+PROT_READ, FIXED_PRIVATE_ANONYMOUS = 1, 0x100022
+for at in range(0x10_0000_0000, 0x4000_0000_0000, 1 << 30):
+    page = libc.mmap(at, 4096, PROT_READ, FIXED_PRIVATE_ANONYMOUS, -1, 0)
+    if page in (None, 2**64 - 1): break
+    ctypes.c_char.from_address(page).value
+time.sleep(20)
+";
+    let bench = Bench::new();
+    let limits = policy(|limits| limits.memory_bytes = 64 << 20);
+    let outcome = bench.run(limits, code).await;
+    assert_limit(&outcome, carboy_protocol::LimitName::MemoryBytes, 64 << 20);
+    bench.close().await;
+}

@@ -156,10 +156,7 @@ impl Jar for ProcessJar {
         let status = Status::read(&self.status).ok()?.with_memory(self.about.pid);
         Some(Sample {
             data_bytes: status.bytes("VmData:").unwrap_or(0),
-            anonymous_bytes: ["RssAnon:", "VmSwap:", "HugetlbPages:"]
-                .into_iter()
-                .filter_map(|name| status.bytes(name))
-                .sum(),
+            anonymous_bytes: status.held_bytes(),
             peak_address_bytes: status.bytes("VmPeak:").unwrap_or(0),
             peak_resident_bytes: status.bytes("VmHWM:"),
         })

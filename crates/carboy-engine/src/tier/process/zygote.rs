@@ -247,7 +247,7 @@ fn shared_memory(pid: u32, walls: Walls) -> io::Result<Option<String>> {
 /// What a zygote holds now.
 fn baseline(pid: u32) -> io::Result<Baseline> {
     let (address_bytes, data_bytes) = proc::memory(pid)?;
-    let anonymous_bytes = Status::of(pid)?.bytes("RssAnon:").unwrap_or(0);
+    let anonymous_bytes = Status::of(pid)?.held_bytes();
     Ok(Baseline { data_bytes, address_bytes, anonymous_bytes })
 }
 
