@@ -99,8 +99,9 @@ mod tests {
 
     /// A workspace of one crate, as `cargo metadata` describes it.
     fn faults(name: &str, dependencies: &str) -> Vec<String> {
+        let dependencies = dependencies.replace(r#""kind":"#, r#""req": "*", "kind":"#);
         let json = format!(
-            r#"{{"workspace_root": "/w", "packages": [{{"name": "{name}", "targets": [],
+            r#"{{"workspace_root": "/w", "packages": [{{"name": "{name}", "version": "1.0.0", "targets": [],
                 "manifest_path": "/w/Cargo.toml", "dependencies": [{dependencies}]}}]}}"#
         );
         let workspace: Workspace = serde_json::from_str(&json).expect("metadata of the test");

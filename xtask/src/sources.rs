@@ -12,8 +12,6 @@ use crate::workspace::Workspace;
 const MAX_LINES: usize = 400;
 /// The same for files that hold nothing but tests: one test after another is read more easily than code.
 const MAX_TEST_LINES: usize = 600;
-/// Files that are still longer. This list only gets shorter: one that is not too long is a fault too.
-const STILL_LONG: [&str; 0] = [];
 
 /// Where every Rust file must open with its reason to exist.
 const RUST: [&str; 3] = ["crates/", "xtask/", "fuzz/fuzz_targets/"];
@@ -25,7 +23,7 @@ pub(crate) fn check_files(tree: &Tree) -> io::Result<Vec<Fault>> {
     let mut faults = Vec::new();
     for path in tree.ending(".rs") {
         let text = tree.text(path)?;
-        faults.extend(check_length(path, &text, &STILL_LONG));
+        faults.extend(check_length(path, &text));
         if within(path, &RUST) && !opens_with_module_doc(&text) {
             faults.push(Fault::at(
                 path,
@@ -37,7 +35,7 @@ pub(crate) fn check_files(tree: &Tree) -> io::Result<Vec<Fault>> {
     }
     for path in tree.ending(".py") {
         let text = tree.text(path)?;
-        faults.extend(check_length(path, &text, &STILL_LONG));
+        faults.extend(check_length(path, &text));
         if within(path, &PYTHON) && !opens_with_docstring(&text) {
             faults.push(Fault::at(
                 path,
@@ -78,26 +76,20 @@ fn within(path: &str, folders: &[&str]) -> bool {
     folders.iter().any(|folder| path.starts_with(folder))
 }
 
-fn check_length(path: &str, text: &str, still_long: &[&str]) -> Option<Fault> {
+fn check_length(path: &str, text: &str) -> Option<Fault> {
     let (lines, limit) = if is_test(path) {
         (text.lines().count(), MAX_TEST_LINES)
     } else {
         (lines_of_code(text), MAX_LINES)
     };
     let is_free = ["@generated", "@table"].iter().any(|word| says(text, word));
-    match (lines > limit && !is_free, still_long.contains(&path)) {
-        (true, false) => Some(Fault::new(
+    (lines > limit && !is_free).then(|| {
+        Fault::new(
             path,
             format!("has {lines} lines, the limit is {limit}"),
             "split it by what changes together",
-        )),
-        (false, true) => Some(Fault::new(
-            path,
-            "is not too long any more",
-            "take it out of the list of long files in xtask/src/sources.rs",
-        )),
-        _ => None,
-    }
+        )
+    })
 }
 
 /// Whether a file holds nothing but tests.
@@ -169,9 +161,8 @@ mod tests {
 
     #[test]
     fn code_is_short_and_tests_are_counted_apart() {
-        let what = |path: &str, text: &str| {
-            check_length(path, text, &["long.py"]).map(|fault| fault.what().to_owned())
-        };
+        let what =
+            |path: &str, text: &str| check_length(path, text).map(|fault| fault.what().to_owned());
         assert_eq!(what("a.rs", &"x\n".repeat(400)), None);
         let long = "x\n".repeat(401);
         let fault = Some("has 401 lines, the limit is 400".to_owned());
@@ -189,7 +180,5 @@ mod tests {
             assert_eq!(what(path, &"x\n".repeat(600)), None);
             assert!(what(path, &"x\n".repeat(601)).is_some());
         }
-        assert_eq!(what("long.py", &long), None);
-        assert_eq!(what("long.py", "x\n").as_deref(), Some("is not too long any more"));
     }
 }
