@@ -185,3 +185,103 @@ fn parse(body: &[u8], bounds: ResultBounds) -> Result<FromJar, Ending> {
         _ => Ok(message),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn speech(limits: &Limits) -> Speech {
+        let job = JobFrame {
+            code: "result = 1".into(),
+            inputs: BTreeMap::new(),
+            environment: BTreeMap::new(),
+            guard: None,
+            tools: vec![],
+        };
+        Speech::new(job, limits).unwrap()
+    }
+
+    fn framed(body: &str) -> Vec<u8> {
+        frame::encode(body.as_bytes()).unwrap()
+    }
+
+    /// What a jar that says just this under these limits has said.
+    fn said(bytes: &[u8], limits: &Limits) -> Ending {
+        let mut speech = speech(limits);
+        if let Some(ending) = speech.feed(bytes) {
+            return ending;
+        }
+        match speech.next() {
+            Some(Heard::Last(ending)) => ending,
+            Some(Heard::Call(call)) => panic!("a call: {call:?}"),
+            None => speech.finish(),
+        }
+    }
+
+    fn assert_broken(ending: Ending, words: &str) {
+        let Ending::BrokenFrame(what) = ending else { panic!("{ending:?}") };
+        assert!(what.contains(words), "{what}");
+    }
+
+    fn assert_limit(ending: Ending, name: LimitName) {
+        assert!(matches!(ending, Ending::Limit(found) if found == name), "{ending:?}");
+    }
+
+    #[test]
+    fn the_last_frame_is_the_last_thing_that_a_jar_says() {
+        let limits = Limits::default();
+        let done = framed(r#"{"done":{"result":7}}"#);
+        assert!(matches!(said(&done, &limits), Ending::Said(FromJar::Done { result: Some(_) })));
+        assert_broken(said(&[&done[..], b"x"].concat(), &limits), "more after its last frame");
+        assert_broken(said(&[&done[..], &done[..]].concat(), &limits), "more after its last frame");
+        assert_broken(said(&done[..done.len() - 1], &limits), "");
+        assert_broken(said(&framed(r#"{"ready":{}}"#), &limits), "ready");
+        assert_broken(said(&framed(r#"{"outcome":{}}"#), &limits), "not a message");
+        assert_broken(said(&framed("{"), &limits), "");
+        assert!(matches!(said(&[], &limits), Ending::Gone));
+    }
+
+    #[test]
+    fn a_call_is_no_end_and_the_next_frame_is_measured_by_itself() {
+        let mut speech = speech(&Limits { result_bytes: 64, ..Limits::default() });
+        let call = framed(r#"{"call":{"call":1,"tool":"t","args":["0123456789"],"kwargs":{}}}"#);
+        for _ in 0..10 {
+            assert!(speech.feed(&call).is_none());
+            assert!(matches!(speech.next(), Some(Heard::Call(_))));
+        }
+        assert!(speech.next().is_none());
+        assert!(matches!(speech.finish(), Ending::Gone));
+    }
+
+    #[test]
+    fn a_result_that_is_too_large_or_too_deep_is_a_limit_and_a_claim_is_not() {
+        let limits = Limits { result_bytes: 10, result_depth: 2, ..Limits::default() };
+        let done = |result: &str| framed(&format!(r#"{{"done":{{"result":{result}}}}}"#));
+        assert!(matches!(said(&done("1234567890"), &limits), Ending::Said(_)));
+        assert_limit(said(&done("12345678901"), &limits), LimitName::ResultBytes);
+        assert!(matches!(said(&done("[[]]"), &limits), Ending::Said(_)));
+        assert_limit(said(&done("[[[]]]"), &limits), LimitName::ResultDepth);
+        let deep = "[".repeat(MAX_DEPTH + 1) + &"]".repeat(MAX_DEPTH + 1);
+        assert_limit(said(&done(&deep), &Limits::default()), LimitName::ResultDepth);
+        // Four bytes that claim more than is allowed are no result yet.
+        let mut claim = u32::MAX.to_be_bytes().to_vec();
+        assert_broken(said(&claim, &limits), "longer than it sent");
+        claim.extend([0; 10]);
+        assert_limit(said(&claim, &limits), LimitName::ResultBytes);
+    }
+
+    #[test]
+    fn frames_go_down_in_pieces_until_the_jar_reads_no_more() {
+        let mut speech = speech(&Limits::default());
+        let first = speech.unread.front().unwrap().len();
+        speech.say(framed("{}"));
+        speech.wrote(Ok(first - 1));
+        assert_eq!(speech.unread(), 2);
+        speech.wrote(Ok(1));
+        assert_eq!((speech.unread(), speech.read), (1, 0));
+        speech.wrote(Err(io::Error::other("closed")));
+        assert_eq!(speech.unread(), 0);
+    }
+}

@@ -106,3 +106,48 @@ impl Stdio {
         (self.out.output(), self.err.output())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::task::Poll;
+
+    use super::*;
+
+    #[test]
+    fn both_streams_share_one_limit_and_what_is_beyond_it_is_counted() {
+        let mut stdio = Stdio::new(10, None);
+        assert!(!stdio.wrote(Stream::Stdout, b"123456"));
+        assert!(!stdio.wrote(Stream::Stderr, b"7890"));
+        assert!(stdio.wrote(Stream::Stdout, b"ab"));
+        let (out, err) = stdio.outputs();
+        assert_eq!((out.text.as_str(), out.bytes, out.truncated), ("123456", 8, true));
+        assert_eq!((err.text.as_str(), err.bytes, err.truncated), ("7890", 4, false));
+    }
+
+    #[tokio::test]
+    async fn nothing_more_is_read_until_the_sink_has_room() {
+        let (sink, mut chunks) = mpsc::channel(1);
+        let mut stdio = Stdio::new(100, Some(sink));
+        assert!(!stdio.wrote(Stream::Stdout, b"a") && stdio.is_waiting());
+        assert!(!stdio.reads(Stream::Stdout) && !stdio.reads(Stream::Stderr));
+        stdio.pass().await;
+        assert!(stdio.reads(Stream::Stdout) && stdio.reads(Stream::Stderr));
+        assert!(!stdio.wrote(Stream::Stderr, b"b"));
+        // The first still fills the channel; giving up the wait loses nothing.
+        let once = std::future::poll_fn(|context| {
+            Poll::Ready(std::pin::pin!(stdio.pass()).poll(context).is_pending())
+        });
+        assert!(once.await && stdio.is_waiting());
+        assert_eq!(chunks.recv().await.unwrap().bytes, b"a");
+        stdio.pass().await;
+        let second = chunks.recv().await.unwrap();
+        assert_eq!((second.stream, second.bytes.as_slice()), (Stream::Stderr, &b"b"[..]));
+        // When nobody listens any more, the run goes on and the outcome has it all.
+        drop(chunks);
+        assert!(!stdio.wrote(Stream::Stdout, b"c"));
+        stdio.pass().await;
+        assert!(!stdio.is_waiting() && stdio.reads(Stream::Stdout));
+        assert!(!stdio.wrote(Stream::Stdout, b"") && !stdio.reads(Stream::Stdout));
+        assert_eq!(stdio.outputs().0.text, "ac");
+    }
+}

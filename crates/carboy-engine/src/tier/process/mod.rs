@@ -81,7 +81,10 @@ impl Process {
             return Ok(zygote.clone());
         }
         let zygote = Arc::new(Zygote::start(&self.base, walls, &self.scratch).await?);
-        *place = Some(zygote.clone());
+        let gone = place.replace(zygote.clone());
+        // What a zygote leaves on the host is removed with it, and others need not wait for that.
+        drop(place);
+        drop(gone);
         Ok(zygote)
     }
 
@@ -146,9 +149,11 @@ impl Tier for Process {
                 continue;
             }
             // The old one goes on serving if a new one cannot be had.
-            if let Ok(zygote) = Zygote::start(&self.base, *walls, &self.scratch).await
-                && let Some(old) = place.lock().await.replace(Arc::new(zygote))
-            {
+            let Ok(zygote) = Zygote::start(&self.base, *walls, &self.scratch).await else {
+                continue;
+            };
+            let old = place.lock().await.replace(Arc::new(zygote));
+            if let Some(old) = old {
                 old.retire();
             }
         }
