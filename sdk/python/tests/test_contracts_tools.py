@@ -326,7 +326,7 @@ def without_source() -> Callable[[], int]:
         (Holder, "not a def"),
         (len, "builtin"),
         (functools.partial(where), "partial"),
-        (without_source(), "no source"),
+        (without_source(), "source is not available"),
         (wrapped, "another decorator"),
         (around("x"), "secret"),
         (later, "async"),

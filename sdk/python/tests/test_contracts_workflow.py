@@ -145,7 +145,7 @@ def test_wrong_global_settings_are_named(everywhere: Any, key: str) -> None:
 
 
 def test_what_cannot_be_kept_is_refused_and_not_ignored() -> None:
-    with pytest.raises(carboy.RequestError, match="network_isolated: false is refused"):
+    with pytest.raises(carboy.RequestError, match="network_isolated: false is not supported"):
         run_node("1", {}, {"network_isolated": False, **CONTINUE})
     with pytest.raises(carboy.RequestError, match="enabled: false is refused"):
         run_node("1", {}, {"enabled": False, **CONTINUE})

@@ -72,4 +72,4 @@ def test_what_is_no_such_socket_is_refused() -> None:
             capture_output=True,
             text=True,
         )
-        assert done.returncode == 2 and "no Unix stream socket" in done.stdout, done
+        assert done.returncode == 2 and "not a Unix stream socket" in done.stdout, done

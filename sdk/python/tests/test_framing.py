@@ -1,4 +1,4 @@
-"""What an engine writes is read, however it is cut; what is no message ends in a clear error."""
+"""What an engine writes is read, however it is cut; an invalid message ends in a clear error."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ for number, job in runs():
         say(outcome(number, 2) + chr(10))
 """)
     with carboy.Sandbox() as box:
-        with pytest.raises(carboy.EngineError, match="no message"):
+        with pytest.raises(carboy.EngineError, match="invalid message"):
             box.run("")
         assert box.run("").result == 2
 
@@ -109,7 +109,7 @@ for number, job in runs():
         say(outcome(number, 5) + chr(10))
 """)
     with carboy.Sandbox() as box:
-        with pytest.raises(carboy.EngineError, match="could not be read"):
+        with pytest.raises(carboy.EngineError, match="could not be parsed"):
             box.run("bad")
         assert box.run("good").result == 5
 
@@ -121,12 +121,12 @@ say({first!r} + chr(10))
 for line in sys.stdin:
     raise SystemExit("something was sent")
 """)
-    with pytest.raises(carboy.EngineError, match="this package speaks version 1") as raised:
+    with pytest.raises(carboy.EngineError, match="this package uses version 1") as raised:
         carboy.Sandbox().run("1")
     assert ("version 2" in str(raised.value)) == ("pipe" in first)
 
     async def run() -> None:
-        with pytest.raises(carboy.EngineError, match="this package speaks version 1"):
+        with pytest.raises(carboy.EngineError, match="this package uses version 1"):
             await carboy.AsyncSandbox().run("1")
 
     asyncio.run(run())

@@ -237,7 +237,7 @@ def test_wrong_tools_are_request_errors() -> None:
     box = carboy.Sandbox(tools=[search])
     with pytest.raises(carboy.RequestError, match="two tools"):
         box.run("1", tools=[search])
-    with pytest.raises(carboy.RequestError, match="an input and of a tool"):
+    with pytest.raises(carboy.RequestError, match="both an input and a tool"):
         box.run("1", {"search": 1})
     assert carboy.Tool(search, budget=1.5).to_dict()["budget_ms"] == 1500
 
@@ -265,7 +265,7 @@ class Bad:
         (float("nan"), "search returned something that is not JSON: the float nan"),
         (
             "\ud800",
-            "search returned something that is not JSON: text with half of a surrogate pair",
+            "search returned something that is not JSON: a string with an unpaired surrogate",
         ),
         (Bad(), "search returned something that is not JSON (OSError)"),
         ("x" * (17 << 20), "search returned 17825794 bytes of JSON, at most 16777216 are accepted"),

@@ -1,7 +1,7 @@
-"""Texts that are read as more than text: format texts, and queries that a library reads as code.
+"""Strings that are more than text: format strings, and queries that a library evaluates as code.
 
-The methods that read them are `NAMES["texts"]`. Where the text does not stand in the program, the
-guard has put a sentry in the place of the method.
+The methods that read them are `NAMES["texts"]`. Where the string is not a literal of the program,
+the guard has replaced the method with a sentry, which checks the string when it is used.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ UNDERSCORES = re.compile(f"[{''.join(NAMES['underscores'])}]")
 
 
 def check_text(text: str) -> None:
-    """Refuses a text that is read as code and reaches past values."""
+    """Refuses a string that is evaluated as code and uses a private or special name."""
     text = str.__str__(text)
     if UNDERSCORES.search(text) or any(reaches_out(*found) for found in WORDS.findall(text)):
         raise GuardError(
@@ -45,7 +45,7 @@ def reaches_out(dot: str, word: str) -> bool:
 
 
 def check_format(own: frozenset[str], text: str, depth: int = 2) -> None:
-    """Refuses a format text whose fields reach attributes that are not granted."""
+    """Refuses a format string whose fields read attributes that are not allowed."""
     for _, field, spec, _ in _string.formatter_parser(text):
         if field is None:
             continue
@@ -68,7 +68,7 @@ def formatting(name: str) -> Sentry:
     def sentry(guard: Grants, value: Any) -> Any:
         if type(value) is super:
             value = self_of(value)
-        # A class that has a method of its own under this name reads no format text.
+        # A class with its own method of this name does not read a format string.
         method = getattr(type(value), name, None)
         if isinstance(value, str) and method is plain:
             text = str.__str__(value)

@@ -59,5 +59,5 @@ def clean(text: object, most: int) -> str:
     try:
         text = str(text)
     except Exception:
-        text = "(its text cannot be had)"
+        text = "(its __str__ failed)"
     return shortened(text, most).encode("utf-8", "backslashreplace").decode("utf-8")

@@ -19,7 +19,7 @@ from ._visible import beginning
 LOG = logging.getLogger("carboy")
 
 _MOST_MESSAGE = 2_000
-# The engine takes no longer answer.
+# The engine accepts no longer answer.
 _MOST_BYTES = 16 << 20
 
 

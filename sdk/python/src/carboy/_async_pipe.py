@@ -79,7 +79,7 @@ class AsyncPipe(Pipe):
         self.gone()
 
     def abandon(self) -> None:
-        """The same, from wherever a box is thrown away."""
+        """The same, from any thread, when a box is garbage-collected."""
         if self.loop.is_running() and not _is_in(self.loop):
             self.loop.call_soon_threadsafe(self.close)
         else:

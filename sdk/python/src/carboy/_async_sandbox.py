@@ -81,7 +81,7 @@ class AsyncSandbox(Box[AsyncPipe]):
         return AsyncRunStream(self._submitted(run), run, raises)
 
     async def start(self) -> AsyncSandbox:
-        """Starts the engine, if it is not running, and waits until it takes runs."""
+        """Starts the engine, if it is not running, and waits until it accepts runs."""
         while True:
             pipe, run = self._engine(None), AsyncRun(None)
             if not pipe.greet(run):
@@ -127,7 +127,7 @@ class AsyncSandbox(Box[AsyncPipe]):
             loop = asyncio.get_running_loop()
         except RuntimeError:
             raise RequestError(
-                "there is no event loop here", hint="use carboy.Sandbox, or await this in a task"
+                "no event loop is running", hint="use carboy.Sandbox, or await this in a task"
             ) from None
         pipe = self._pipe
         if pipe is not None and pipe.loop is not loop:
@@ -182,14 +182,14 @@ class AsyncRunStream(Stream[AsyncPipe, AsyncRun]):
         self.close()
 
     def __del__(self) -> None:
-        # This can come at any moment and in any thread, and when the loop is closed.
+        # The garbage collector may call this at any moment, in any thread, and after the loop was closed.
         if not self._run.ended:
             with suppress(RuntimeError):
                 self._pipe.loop.call_soon_threadsafe(self._pipe.finish, self._run)
 
 
 async def next_of(pipe: AsyncPipe, run: AsyncRun) -> Chunk | Outcome:
-    """What the run says next to its caller. Its tool calls are served meanwhile."""
+    """The next output or the outcome of a run. Tool calls are served meanwhile."""
     while True:
         said = await pipe.wait(run)
         found = heard(said)
@@ -219,6 +219,6 @@ def _call_here(loop: asyncio.AbstractEventLoop, context: Context, call: Call) ->
         then = partial(call.answer, context.run(call.made))
     except BaseException as error:
         then = partial(call.fail, error)
-    # If the loop is closed, nobody waits any more.
+    # If the loop is closed, the answer is no longer waited for.
     with suppress(RuntimeError):
         loop.call_soon_threadsafe(then)

@@ -1,4 +1,4 @@
-"""What both kinds of boxes share: their settings, whose engine it is, and what a run says next."""
+"""What both kinds of boxes share: their settings, their engine, and how messages are read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ R = TypeVar("R", bound=Run)
 
 
 class Box(Generic[P]):
-    """A box that speaks to its engine over a pipe of one kind."""
+    """A box and its engine, behind a pipe of one kind."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Stream(Generic[P, R]):
         """What came of the run, once its output has ended."""
         if self._outcome is None:
             if self._run.ended:
-                raise RequestError("the stream was left before its end, and the run cancelled")
+                raise RequestError("the stream was closed before its end, so the run was cancelled")
             raise RequestError(
                 "there is no outcome yet", hint="iterate over the stream to its end first"
             )
@@ -91,7 +91,7 @@ class Stream(Generic[P, R]):
         self._pipe.finish(self._run)
 
     def _chunk(self, found: Chunk | Outcome) -> Chunk | None:
-        """A chunk for whoever iterates, or nothing if that was the end."""
+        """The next chunk, or None at the end."""
         if isinstance(found, Chunk):
             return found
         self._outcome = found
@@ -102,7 +102,7 @@ class Stream(Generic[P, R]):
 
 
 def heard(said: bytes | BaseException) -> Chunk | Outcome | dict[str, Any] | None:
-    """What a message says to the caller of a run; a dict if it is a call of a tool."""
+    """A message for the caller of a run; a dict if it is a tool call."""
     if isinstance(said, BaseException):
         raise said
     kind, body = decoded(said)
@@ -116,5 +116,5 @@ def heard(said: bytes | BaseException) -> Chunk | Outcome | dict[str, Any] | Non
 
 
 def closed_box() -> RequestError:
-    """For who uses a box after its end."""
+    """For a box that is used after it was closed."""
     return RequestError("the sandbox is closed", hint="make another, or close it later")

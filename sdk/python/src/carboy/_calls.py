@@ -33,11 +33,11 @@ class Call:
 
     @property
     def ended(self) -> bool:
-        """Whether nobody waits for the answer any more."""
+        """Whether the answer is no longer waited for."""
         return self._run.ended
 
     def made(self) -> bytes:
-        """Calls a plain function; the answer as a line. What is no `Exception` is raised."""
+        """Calls a plain function and returns the answer as a line. Lets other than `Exception` pass."""
         number, call, name = self._run.id, self._call, self._name
         if self.tool is None:
             return fault_answer(number, call, "arguments", f"there is no tool {name!r}")
@@ -63,7 +63,7 @@ class Call:
         except Exception as error:
             answer = failure_answer(number, call, name, error)
         except BaseException as error:
-            # It wants to end the program. That is for whoever waits for the run.
+            # It is meant to end the program, so it is raised where the run is waited for.
             self._pipe.deliver(self._run, error)
             return
         self._pipe.answer(self._run, answer)
@@ -73,5 +73,5 @@ class Call:
         self._pipe.answer(self._run, line)
 
     def fail(self, error: BaseException) -> None:
-        """Raises this where the run is waited for."""
+        """Raises this in the caller that waits for the run."""
         self._pipe.deliver(self._run, error)

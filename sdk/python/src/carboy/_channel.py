@@ -1,7 +1,7 @@
-"""The bytes between a pipe and its engine: lines out, as far as the engine takes them, and lines in.
+"""The bytes between a pipe and its engine: lines out, as far as the engine accepts them, and lines in.
 
-Nothing here waits. A message is never left half written or half read: if an interrupt tears one
-apart, the engine is ended, because nobody can tell any more where the next one begins.
+Nothing here blocks. If an interrupt leaves a message half written or half read, the engine is
+ended, because it is unknown where the next message begins.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ class Channel:
     def __init__(self, options: list[str]) -> None:
         self.lock = threading.Lock()
         self.process = EngineProcess(options)
-        # Nothing can be sent any more.
+        # No more can be sent.
         self.cut = False
-        # And nothing will come.
+        # And no more will arrive.
         self.over = False
-        # What cannot be left half done is under way.
+        # A message is being written or read.
         self._writing = self._reading = False
         self._torn = False
         # Why the engine was ended, if it was.
@@ -36,18 +36,18 @@ class Channel:
         self._outgoing: deque[memoryview] = deque()
         self._partial: list[bytes] = []
 
-    # What those above add.
+    # What subclasses add.
 
     def _unsent(self) -> None:
-        """The engine does not take more now. Somebody must call `flush` when it does."""
+        """The engine accepts no more now. `flush` must be called when it does."""
         raise NotImplementedError
 
     def _take_all(self, lines: list[bytes]) -> None:
-        """Takes the messages that came, under the lock."""
+        """Takes the messages that arrived, with the lock held."""
         raise NotImplementedError
 
     def gone(self) -> None:
-        """The engine has ended, or is to end: nothing will come any more."""
+        """The engine has ended or is being ended: no more messages will arrive."""
         raise NotImplementedError
 
     # Bytes out.
@@ -58,9 +58,9 @@ class Channel:
             self._writing = False
 
     def _begin_writing(self) -> bool:
-        """Whether something can be sent. Who begins has the lock, and says when it is done."""
+        """Whether something can be sent. The caller holds the lock, and clears `_writing` when done."""
         if self._writing:
-            # Somebody began and was interrupted.
+            # An earlier call was interrupted.
             self._tear()
         if self.cut or self.over:
             return False
@@ -82,13 +82,13 @@ class Channel:
         except BlockingIOError:
             return 0
         except OSError:
-            # It died. What it has answered before is still to be read.
+            # It died. What it wrote before that can still be read.
             self.cut = True
             self._outgoing.clear()
             return 0
 
     def flush(self) -> bool:
-        """Writes what waits. Whether some of it is left."""
+        """Writes what is queued. Returns whether some of it is left."""
         with self.lock:
             if not self._begin_writing():
                 return False
@@ -106,9 +106,9 @@ class Channel:
     # Bytes in.
 
     def receive(self) -> bool:
-        """Reads once what the engine wrote. Whether there was something."""
+        """Reads once. Returns whether there was something."""
         if self._reading:
-            # Somebody began and was interrupted.
+            # An earlier call was interrupted.
             self._tear()
         self._reading = True
         data = b""
@@ -121,18 +121,18 @@ class Channel:
         except BlockingIOError:
             pass
         except Garbage:
-            self.end_with(lambda: EngineError("the engine wrote something that is no message"))
+            self.end_with(lambda: EngineError("the engine sent an invalid message"))
         self._reading = False
         return bool(data)
 
     def _tear(self) -> None:
-        """An interrupt tore a message apart: nobody can tell any more where the next begins."""
+        """An interrupt left a message incomplete: it is unknown where the next one begins."""
         self._torn = self.cut = True
-        self._why = lambda: EngineGoneError("an interrupt came between two halves of a message")
+        self._why = lambda: EngineGoneError("an interrupt left a message incomplete")
         self.process.kill()
 
     def feed(self, data: bytes) -> None:
-        """Takes the messages in some bytes, and keeps what is not whole."""
+        """Takes the messages in some bytes, and keeps an incomplete one for later."""
         if not self._partial and data.find(b"\n") == len(data) - 1:
             lines = [data]  # Nearly always there is one, and all of it.
         else:

@@ -13,7 +13,7 @@ class CarboyError(Exception):
 
 
 class _NoOutcome(CarboyError):
-    """Why there is no outcome: what went wrong, what stands behind it, and what to do."""
+    """Why there is no outcome: what went wrong, its causes, and what to do."""
 
     message: str
     causes: tuple[str, ...]
@@ -37,7 +37,7 @@ class RequestError(_NoOutcome, ValueError):
 
 
 class BusyError(_NoOutcome):
-    """Too much is running. Nothing was started; come again."""
+    """Too many runs are under way. Nothing was started; try again later."""
 
 
 class EngineError(_NoOutcome):

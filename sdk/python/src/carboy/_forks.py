@@ -1,4 +1,4 @@
-"""What a forked child must let go of.
+"""What a forked child must close.
 
 The engine belongs to the process that started it. A child that kept the descriptors would keep the
 engine alive after its caller, and one that used them would mix its requests into the parent's.
@@ -12,7 +12,7 @@ from typing import Protocol
 
 
 class Forkable(Protocol):
-    """Something that has to be told of a fork."""
+    """Something that must know about a fork."""
 
     def _after_fork(self) -> None: ...
 
@@ -21,7 +21,7 @@ _known: weakref.WeakSet[Forkable] = weakref.WeakSet()
 
 
 def tell_of_forks(thing: Forkable) -> None:
-    """Lets `thing` know, in the child, that it is in a child now."""
+    """Calls `thing` in a forked child."""
     _known.add(thing)
 
 

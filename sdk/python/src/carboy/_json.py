@@ -1,4 +1,4 @@
-"""Python values as JSON text, or a word on what is not JSON and where it lies.
+"""Python values as JSON text, or an error that names what is not JSON and where.
 
 `json.dumps` alone turns keys that are no text into text and says nothing of where it failed.
 """
@@ -33,7 +33,7 @@ def encoded(value: Any, convert: Callable[[Any], Any] | None = None) -> bytes:
     try:
         return _encode(kept).encode()
     except UnicodeEncodeError:
-        raise NotJson("text with half of a surrogate pair") from None
+        raise NotJson("a string with an unpaired surrogate") from None
     except (ValueError, TypeError, RecursionError) as error:
         found = _not_finite(kept, "")
         raise found if found is not None else NotJson(str(error)) from None

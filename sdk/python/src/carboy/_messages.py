@@ -1,7 +1,7 @@
-"""What an engine writes: lines of JSON, taken apart as late as possible.
+"""What an engine sends: lines of JSON, parsed as late as possible.
 
-Only whose line it is must be known at once. The rest is read by whom it is for, so that a line that
-cannot be read is the trouble of one run.
+Only the run that a line belongs to must be known at once. The rest is parsed where that run is waited
+for, so that a line that cannot be parsed fails one run only.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _decode = json.JSONDecoder().raw_decode
 
 
 class Garbage(Exception):
-    """The engine wrote something that is no message."""
+    """The engine sent something that is not a valid message."""
 
 
 def address(line: bytes) -> tuple[str, int | None]:
@@ -43,10 +43,10 @@ def parsed(line: bytes) -> tuple[str, dict[str, Any]]:
     """The kind and the body of a message; `ValueError` if it is none."""
     message, _ = _decode(str(line, "utf-8"))
     if type(message) is not dict or len(message) != 1:
-        raise ValueError("this is no message")
+        raise ValueError("not a valid message")
     ((kind, body),) = message.items()
     if type(body) is not dict:
-        raise ValueError("this is no message")
+        raise ValueError("not a valid message")
     return kind, body
 
 
@@ -56,14 +56,14 @@ def decoded(line: bytes) -> tuple[str, dict[str, Any]]:
         return parsed(line)
     except (ValueError, RecursionError) as error:
         raise EngineError(
-            "an answer of the engine could not be read",
+            "an answer of the engine could not be parsed",
             [f"{type(error).__name__}: {error}"],
             "the code may have answered with more than this interpreter is set to read",
         ) from None
 
 
 def failure_of(failure: dict[str, Any]) -> CarboyError:
-    """The exception for a message that there is no outcome."""
+    """The exception for a message that says why there is no outcome."""
     kinds: dict[str, type[RequestError] | type[BusyError] | type[EngineError]] = {
         "request": RequestError,
         "busy": BusyError,

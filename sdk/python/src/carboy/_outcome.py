@@ -69,7 +69,7 @@ class TimeLimitError(LimitError, TimeoutError):
 
 
 class DeniedError(RunError):
-    """A layer refused something and the code ended on it."""
+    """A layer refused something, and the code failed because of it."""
 
 
 class RejectedError(RunError):
@@ -77,7 +77,7 @@ class RejectedError(RunError):
 
 
 class CrashError(RunError):
-    """The process died, or left without an answer."""
+    """The process crashed, or exited without an answer."""
 
 
 class CancelledRunError(RunError):

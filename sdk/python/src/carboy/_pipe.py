@@ -1,7 +1,7 @@
-"""The runs of one engine: who waits for what, and what goes in and out.
+"""The runs of one engine: which are queued, sent and answered.
 
-This part neither waits nor starts threads. It hands each message that came to its run, and sends
-the runs whose turn it is. A thread or an event loop drives it.
+Nothing here blocks or starts threads. It passes each message to its run, and sends the runs whose
+turn it is. A thread or an event loop drives it.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from ._progress import Progress
 from ._request import Settings
 from ._run import Run
 
-# The engine lets 8 runs to a processor go on at once, and one caller's next 128 wait. More than
-# that wait here, in the order in which they came.
+# The engine runs 8 jobs per processor at once and queues up to 128 more of one caller. The others
+# are queued here, first in, first out.
 _WAITING_THERE = 64
 
 
@@ -66,7 +66,7 @@ class Pipe(Channel):
             self._line.append(run)
             self._pump()
             if self.cut:
-                # Not even the first byte of it was taken.
+                # Not even its first byte was accepted.
                 del self._runs[run.id]
                 run.pipe = None
                 return False
@@ -85,7 +85,7 @@ class Pipe(Channel):
             return True
 
     def answer(self, run: Run, line: bytes) -> None:
-        """Sends what came of a tool call, if anybody is still interested."""
+        """Sends the answer to a tool call, unless the run has ended."""
         with self.lock:
             if not (run.over or run.ended):
                 self._send(line)
@@ -97,12 +97,12 @@ class Pipe(Channel):
             run.wake()
 
     def finish(self, run: Run) -> None:
-        """Nobody waits for a run any more. If it is under way, it is cancelled."""
+        """The caller no longer waits for a run. If it is under way, it is cancelled."""
         with self.lock:
             self.finish_locked(run)
 
     def finish_locked(self, run: Run) -> None:
-        """The same, for who has the lock."""
+        """The same, for a caller that holds the lock."""
         if run.ended:
             return
         run.ended = True
@@ -164,7 +164,7 @@ class Pipe(Channel):
             run.wake()
 
     def _comes_again(self, run: Run, line: bytes) -> bool:
-        """Whether a run that found no place gets another turn.
+        """Whether a run that the engine was too busy for is queued again.
 
         While other runs of ours are under way, they are what the engine is busy with: it waits for
         one of them to end.
@@ -181,7 +181,7 @@ class Pipe(Channel):
         return True
 
     def _take_general(self, kind: str, line: bytes) -> None:
-        """A message about no run."""
+        """A message that belongs to no run."""
         body = decoded(line)[1]
         if kind == "ready" and self.python is None:
             version = body.get("pipe")
@@ -198,12 +198,12 @@ class Pipe(Channel):
             failure = body.get("failure", {})
             self._stop_for(lambda: failure_of(failure))
         elif kind == "failed":
-            LOG.error("the engine says: %s", failure_of(body.get("failure", {})))
+            LOG.error("the engine reported: %s", failure_of(body.get("failure", {})))
         elif self.python is None:
             self._stop_for(_other_version(None, None))
 
     def _stop_for(self, why: Callable[[], CarboyError]) -> None:
-        """Ends the engine; the runs are told when its end is read."""
+        """Ends the engine; the runs get the error when its end is read."""
         self._why = why
         self.cut = True
         self.process.kill()
@@ -211,7 +211,7 @@ class Pipe(Channel):
     # The end.
 
     def gone(self) -> None:
-        """The engine has ended, or is to end: nothing will come any more."""
+        """The engine has ended or is being ended: no more messages will arrive."""
         with self.lock:
             if self.over:
                 return
@@ -239,16 +239,16 @@ class Pipe(Channel):
                     run.wake()
 
     def retire(self) -> None:
-        """Nothing can be sent to it any more, and another takes its place."""
+        """The engine accepts no more requests, and another replaces it."""
         if not self._runs:
             self.gone()
 
     def late(self) -> CarboyError:
-        """For who comes to wait when all is over."""
+        """The error for a caller that begins to wait after the end."""
         return EngineGoneError("the engine is gone") if self._why is None else self._why()
 
     def after_fork(self) -> None:
-        """In a forked child: the engine and its runs are the parent's."""
+        """In a forked child: the engine and its runs belong to the parent."""
         self.lock = threading.Lock()
         waiting = [] if self.over else [*self._runs.values(), *self._greeted]
         was_over, self.over, self.cut = self.over, True, True
@@ -264,7 +264,7 @@ class Pipe(Channel):
             run.wake()
 
     def _forget(self) -> None:
-        """Lets go of the driver's own descriptors in a forked child."""
+        """Closes the driver's own descriptors in a forked child."""
 
 
 def closed() -> CarboyError:
@@ -274,12 +274,12 @@ def closed() -> CarboyError:
 
 def _other_version(version: Any, engine: Any) -> Callable[[], CarboyError]:
     def why() -> CarboyError:
-        speaks = "does not say which version of the pipe it speaks"
+        uses = "does not name a version of the pipe protocol"
         if version is not None:
-            speaks = f"speaks version {version} of the pipe"
+            uses = f"uses version {version} of the pipe protocol"
         name = f"the engine (carboy {engine})" if engine else "the engine"
         return EngineError(
-            f"{name} {speaks}, and this package speaks version {PIPE_VERSION}",
+            f"{name} {uses}, and this package uses version {PIPE_VERSION}",
             hint="install both from one release; CARBOY_BINARY may name another program",
         )
 

@@ -1,4 +1,4 @@
-"""The engine as a child process: how it is started, why it ended, and that it ends with us.
+"""The engine as a child process: how it starts, why it ended, and how it is ended.
 
 It is in a session of its own, so that Ctrl-C in a terminal reaches the caller only, who decides
 what is cancelled. It ends when its standard input does.
@@ -22,7 +22,7 @@ _LINES = 20
 
 
 class EngineProcess:
-    """A running engine and the two descriptors to speak with it."""
+    """A running engine and the two descriptors that requests and answers go through."""
 
     def __init__(self, options: list[str]) -> None:
         self._errors = _errors_file()
@@ -62,7 +62,7 @@ class EngineProcess:
         self._process.kill()
 
     def reap(self, grace: float) -> None:
-        """Waits for its end, and brings it about if it does not come."""
+        """Waits until it ends, and kills it if it does not in time."""
         try:
             self._process.wait(grace)
         except subprocess.TimeoutExpired:
@@ -70,19 +70,19 @@ class EngineProcess:
             self._process.wait()
 
     def hang_up(self) -> None:
-        """Tells it that nothing more will come, and waits until it has ended."""
+        """Closes its standard input, and waits until it has ended."""
         self.stdin.close()
         self.reap(_GRACE)
 
     def close(self) -> None:
-        """Ends it and gives everything back. Nobody may use the descriptors any more."""
+        """Ends it and closes the descriptors."""
         self.hang_up()
         self.stdout.close()
         if self._errors is not None:
             self._errors.close()
 
     def forget(self) -> None:
-        """Lets go of it in a forked child, whose parent it belongs to."""
+        """Closes the descriptors in a forked child, whose parent the engine belongs to."""
         self.stdin.close()
         self.stdout.close()
         if self._errors is not None:
@@ -116,7 +116,7 @@ class EngineProcess:
 
 
 def _errors_file() -> IO[bytes] | None:
-    """A file without a name for what the engine says when it dies. A pipe would need a reader."""
+    """An unnamed file for the engine's standard error. A pipe would need a reader."""
     try:
         return tempfile.TemporaryFile(prefix="carboy-")
     except OSError:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import sys
 import time
 
-# Who waits no longer than this is told nothing.
+# Nothing is shown for a wait shorter than this.
 PATIENCE = 0.8
 
 
 class Progress:
-    """The line, from the first moment until something came."""
+    """The line, until the first answer."""
 
     def __init__(self, words: str) -> None:
         self._words = words
@@ -24,7 +24,7 @@ class Progress:
         self._since = time.monotonic()
 
     def begin(self) -> None:
-        """Somebody begins to wait."""
+        """A caller begins to wait."""
         self._since = time.monotonic()
 
     def left(self) -> float | None:
@@ -32,13 +32,13 @@ class Progress:
         return max(0.0, self._since + PATIENCE - time.monotonic()) if self.pending else None
 
     def show(self) -> None:
-        """Says what is waited for."""
+        """Shows what is being waited for."""
         if self.pending:
             self.pending = False
             self._shown = _written(f"carboy: {self._words} …")
 
     def clear(self) -> None:
-        """Takes the line back."""
+        """Removes the line."""
         self.pending = False
         if self._shown:
             self._shown = False

@@ -1,4 +1,4 @@
-"""What the engine says of a run, as data.
+"""What the engine reports about a run, as data.
 
 The engine's words are kept as they came. What the code wrote (`result`, the output, an error's
 message and traceback) is the guest's.

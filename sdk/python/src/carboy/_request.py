@@ -5,7 +5,6 @@ A box says most of it once. What does not change from run to run is written as J
 
 from __future__ import annotations
 
-import keyword
 import os
 import sys
 from collections.abc import Iterable, Mapping
@@ -16,7 +15,7 @@ from typing import Any, Literal
 from ._errors import RequestError
 from ._json import NotJson, encoded
 from ._policy import PolicyLike, policy_body, tightened
-from ._tools import Tool, Toolbox, ToolLike
+from ._tools import Tool, Toolbox, ToolLike, name_fault
 
 OnError = Literal["return", "raise"]
 
@@ -90,7 +89,7 @@ class Settings:
             parts = [b'"job":{"code":', encode_basestring(code).encode()]
         except UnicodeEncodeError as error:
             raise RequestError(
-                f"the code has half of a surrogate pair at character {error.start}",
+                f"the code contains an unpaired surrogate at character {error.start}",
                 hint="read it as UTF-8",
             ) from None
         if inputs:
@@ -122,7 +121,8 @@ def _encoded_policy(body: Mapping[str, Any]) -> bytes:
     try:
         return encoded(dict(body))
     except NotJson as error:
-        raise RequestError(f"the policy holds {error.what} at {error.path or 'its top'}") from None
+        where = f" at {error.path}" if error.path else ""
+        raise RequestError(f"the policy contains {error.what}{where}") from None
 
 
 def _encoded_inputs(inputs: Mapping[str, Any], tools: Toolbox) -> bytes:
@@ -133,13 +133,14 @@ def _encoded_inputs(inputs: Mapping[str, Any], tools: Toolbox) -> bytes:
         )
     parts = []
     for name, value in inputs.items():
-        if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
+        fault = name_fault(name)
+        if fault:
             raise RequestError(
-                f"an input cannot have the name {name!r}: that is no Python name",
+                f"an input cannot have the name {name!r}: {fault}",
                 hint="the code sees each input under its name",
             )
         if name in tools.by_name:
-            raise RequestError(f"the name {name!r} is that of an input and of a tool")
+            raise RequestError(f"the name {name!r} is used for both an input and a tool")
         try:
             parts.append(b'"%b":%b' % (name.encode(), encoded(value)))
         except NotJson as error:

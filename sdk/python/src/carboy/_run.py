@@ -1,4 +1,4 @@
-"""One run under way, between whoever waits for it and the engine that has it."""
+"""One run under way, between the caller that waits for it and the engine."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ class Owner(Protocol):
     """Where a run was submitted."""
 
     def finish(self, run: Run) -> None:
-        """Nobody waits for a run any more. If it is under way, it is cancelled."""
+        """The caller no longer waits for a run. If it is under way, it is cancelled."""
 
 
 class Run:
     """One run under way, as its caller waits for it."""
 
-    # These stand here and not in `__init__` because that is on the path of every run.
+    # Class attributes, because `__init__` is on the path of every run.
     id = 0
     # Where it was submitted.
     pipe: Owner | None = None
     sent = False
-    # The engine has said its last word on it.
+    # The engine has sent its last message about it.
     over = False
-    # Nobody waits for it any more.
+    # The caller no longer waits for it.
     ended = False
-    # What goes on for it elsewhere and can be cancelled.
+    # Tasks that serve its tool calls and can be cancelled.
     tasks: set[Any] | None = None
 
     def __init__(self, request: Request | None) -> None:
         self.request = request
-        # Lines of the engine, or why there will be none.
+        # Lines from the engine, or the error that ends the run.
         self.inbox: deque[bytes | BaseException] = deque()
 
     def finish(self) -> None:
-        """Nobody waits for it any more. If it is under way, it is cancelled."""
+        """The caller no longer waits for it. If it is under way, it is cancelled."""
         if self.over and self.tasks is None:
             self.ended = True
         elif self.pipe is not None:
             self.pipe.finish(self)
 
     def wake(self) -> None:
-        """Tells whoever waits that there is something in the inbox. The pipe is locked."""
+        """Wakes the caller: there is something in the inbox. The pipe's lock is held."""
         raise NotImplementedError

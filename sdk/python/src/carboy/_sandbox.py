@@ -80,7 +80,7 @@ class Sandbox(Box[SyncPipe]):
         return RunStream(self._submitted(run), run, raises)
 
     def start(self) -> Sandbox:
-        """Starts the engine, if it is not running, and waits until it takes runs."""
+        """Starts the engine, if it is not running, and waits until it accepts runs."""
         while True:
             pipe, run = self._engine(None), SyncRun(None)
             if not pipe.greet(run):
@@ -169,7 +169,7 @@ class RunStream(Stream[SyncPipe, SyncRun]):
         self.close()
 
     def __del__(self) -> None:
-        # This can come at any moment, also while this very thread has the lock.
+        # The garbage collector may call this at any moment, also while this thread holds the lock.
         if not self._run.ended and self._pipe.lock.acquire(blocking=False):
             try:
                 self._pipe.finish_locked(self._run)
@@ -178,14 +178,14 @@ class RunStream(Stream[SyncPipe, SyncRun]):
 
 
 def next_of(pipe: SyncPipe, run: SyncRun) -> Chunk | Outcome:
-    """What the run says next to its caller. Its tool calls are served meanwhile."""
+    """The next output or the outcome of a run. Tool calls are served meanwhile."""
     while True:
         said = pipe.wait(run)
         found = heard(said)
         if isinstance(found, (Chunk, Outcome)):
             return found
         if found is not None:
-            # It waited here while another was made. If the run is over by now, nobody wants it.
+            # The run may have ended while an earlier call was served. Then no answer is needed.
             pipe.look(run)
             if run.over:
                 continue

@@ -1,9 +1,9 @@
 """Drives a pipe from the threads that wait for their runs. No thread is started for it.
 
-One of the waiting threads leads: it reads for all, and wakes each whose message came. When its own
-message is there, it gives the lead to another, and only then goes on with its caller's code. A
-thread that has something to write never waits for that; if the engine does not take it, the leader
-sends it on.
+One of the waiting threads is the leader: it reads for all of them, and wakes a thread when its
+message has arrived. When its own message arrives, it makes another thread the leader before it
+returns to its caller. A thread that writes never blocks; what the engine does not accept at once,
+the leader writes later.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from ._pipe import Pipe, closed
 from ._request import Settings
 from ._run import Run
 
-# An interrupt can hit a leader before it has given the lead away. So who sleeps looks after a while
-# whether that has happened.
+# An interrupt can end a leader before it has made another thread the leader. So a sleeping thread
+# checks from time to time whether that has happened.
 _LOOK_AGAIN = 2.0
 _CLOSING = 2.0
 
@@ -37,12 +37,12 @@ class SyncRun(Run):
 
 
 class SyncPipe(Pipe):
-    """An engine whose answers are read by whoever waits for one."""
+    """An engine whose answers are read by the threads that wait for them."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
         self._leader: SyncRun | None = None
-        # Those who wait for the lead or a message, first come first.
+        # The threads that wait for the lead or for a message, oldest first.
         self._sleepers: dict[SyncRun, None] = {}
         self._poll = select.poll()
         self._poll.register(self.process.answers, select.POLLIN)
@@ -58,7 +58,7 @@ class SyncPipe(Pipe):
                         self._leader = None
                     leads = self._leader is None
                     if run.inbox or (leads and self.over):
-                        # It led, or it may be the one that was called to lead.
+                        # It was the leader, or it may have been woken to become the leader.
                         if leads and self._sleepers:
                             self._call_a_leader()
                         return run.inbox.popleft() if run.inbox else self.late()
@@ -75,7 +75,7 @@ class SyncPipe(Pipe):
             raise
 
     def look(self, run: SyncRun) -> None:
-        """Reads what has come by now, unless somebody reads anyway."""
+        """Reads what has arrived by now, unless another thread reads already."""
         with self.lock:
             if self._leader is not None or self.over:
                 return
@@ -111,7 +111,7 @@ class SyncPipe(Pipe):
             self._poll.unregister(requests)
 
     def _resign(self, run: SyncRun) -> None:
-        """Gives the lead to one who sleeps, if `run` has it or nobody has."""
+        """Makes a sleeping thread the leader, if `run` is the leader or there is none."""
         with self.lock:
             if self._leader is run:
                 self._leader = None
@@ -119,7 +119,7 @@ class SyncPipe(Pipe):
             self._call_a_leader()
 
     def _call_a_leader(self) -> None:
-        """If nobody leads, wakes one who sleeps."""
+        """If there is no leader, wakes a sleeping thread."""
         while self._leader is None and self._sleepers:
             sleeper = next(iter(self._sleepers))
             del self._sleepers[sleeper]
@@ -172,7 +172,7 @@ class SyncPipe(Pipe):
     def close(self) -> None:
         """Ends the engine, and whatever still runs."""
         if not self.lock.acquire(timeout=_CLOSING):
-            # A thread was stopped where it should not be. Nothing is left to be polite to.
+            # A thread was stopped while it held the lock, so a clean end is not possible.
             self.process.kill()
             return
         try:
@@ -188,13 +188,13 @@ class SyncPipe(Pipe):
         if closer is not None:
             self._end(closer)
             return
-        # Somebody is reading, sees the end and tidies up.
+        # Another thread is reading, sees the end and cleans up.
         until = time.monotonic() + _CLOSING
         while not self.over and time.monotonic() < until:
             time.sleep(0.001)
 
     def _lead_to_the_end(self) -> SyncRun | None:
-        """Takes the lead, if it is free, so that nobody reads what is about to be closed."""
+        """Becomes the leader, if there is none, so that nobody reads what is about to be closed."""
         if self._leader is not None:
             return None
         self._leader = SyncRun(None)

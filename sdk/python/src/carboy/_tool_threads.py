@@ -1,4 +1,4 @@
-"""The two threads that there can be, each started when it is first needed and never twice.
+"""The two threads for tools, each started when it is first needed.
 
 A plain function would hold up an event loop, so there is one thread for those that a box of a loop
 offers. A coroutine needs a loop, so there is one thread with a loop for those that a box without

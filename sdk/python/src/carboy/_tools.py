@@ -119,7 +119,7 @@ class Toolbox:
         try:
             self.json = encoded(bodies) if bodies else b""
         except Exception as error:
-            raise RequestError(f"the docstring of a tool is no text: {error}") from None
+            raise RequestError(f"the docstring of a tool cannot be sent: {error}") from None
 
     def with_more(self, tools: Iterable[ToolLike]) -> Toolbox:
         """These tools and some more."""
@@ -128,13 +128,19 @@ class Toolbox:
 
 def _checked_name(name: Any) -> str:
     hint = "name it with carboy.Tool(function, name=...)"
-    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
-        raise RequestError(
-            f"a tool cannot have the name {name!r}: that is no Python name", hint=hint
-        )
-    if name.startswith("_") or name in _TAKEN:
-        raise RequestError(f"a tool cannot have the name {name!r}: that name is taken", hint=hint)
-    return name
+    fault = name_fault(name)
+    if not fault and (name.startswith("_") or name in _TAKEN):
+        fault = "it is reserved"
+    if fault:
+        raise RequestError(f"a tool cannot have the name {name!r}: {fault}", hint=hint)
+    return str(name)
+
+
+def name_fault(name: Any) -> str:
+    """Why code cannot use something as a name; nothing if it can."""
+    if not isinstance(name, str) or not name.isidentifier():
+        return "it is not a valid Python identifier"
+    return "it is a Python keyword" if keyword.iskeyword(name) else ""
 
 
 def _checked_budget(name: str, budget: Any) -> float:

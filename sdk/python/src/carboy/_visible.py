@@ -12,7 +12,7 @@ from reprlib import Repr
 from typing import Any
 
 # Controls, characters without width or ink, those that change the direction of writing, the
-# separators that some editors take for line ends, tags and selectors, and halves of surrogate pairs.
+# separators that some editors take for line ends, tags and selectors, and unpaired surrogates.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
     "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"

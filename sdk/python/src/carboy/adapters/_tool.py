@@ -31,5 +31,5 @@ def fault(code: str) -> str | None:
     try:
         code.encode()
     except UnicodeEncodeError:
-        return "Nothing was run: the code has half of a surrogate pair."
+        return "Nothing was run: the code contains an unpaired surrogate."
     return None

@@ -47,7 +47,7 @@ def script_fault(script: Any) -> str | None:
     try:
         size = len(script.encode())
     except UnicodeEncodeError as error:
-        return f"half of a surrogate pair at character {error.start}"
+        return f"an unpaired surrogate at character {error.start}"
     if size > _MOST_CODE:
         return f"the code has {size} bytes, at most {_MOST_CODE} are accepted"
     return None

@@ -33,7 +33,7 @@ def section_of(config: ConfigLike, known: tuple[str, ...]) -> dict[str, Any]:
         beside = [key for key in known if key in section]
         if beside:
             raise RequestError(
-                f"{beside[0]} stands beside {_SECTION}, where it says nothing to the sandbox",
+                f"{beside[0]} is outside of {_SECTION}, where it has no effect",
                 hint=f"move it into {_SECTION}, or pass only what {_SECTION} holds",
             )
         section = _mapping(section[_SECTION], _SECTION)
@@ -56,7 +56,7 @@ def _file(path: Path) -> Any:
     read = readers.get(path.suffix.lower())
     if read is None:
         raise RequestError(
-            f"{path.name} is no file of settings", hint="name it .json, .yaml or .yml"
+            f"{path.name} has an unknown file extension", hint="name it .json, .yaml or .yml"
         )
     try:
         with path.open("rb") as file:
@@ -73,7 +73,7 @@ def _once(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
     found: dict[Any, Any] = {}
     for key, value in pairs:
         if key in found:
-            raise ValueError(f"the key {shown(key, 80)} stands twice")
+            raise ValueError(f"duplicate key {shown(key, 80)}")
         found[key] = value
     return found
 

@@ -241,7 +241,7 @@ def _checked_limits(policy: SandboxPolicy, limits: Limits | None) -> Limits | No
         )
     if limits is not None and policy is SandboxPolicy.PERMISSIVE:
         raise RequestError(
-            "limits do not hold for a PERMISSIVE tool, which has no sandbox",
+            "limits do not apply to a PERMISSIVE tool, which has no sandbox",
             hint="take SandboxPolicy.SUBPROCESS, or leave the limits out",
         )
     return limits

@@ -56,7 +56,7 @@ class ToolSource:
             text = "".join(inspect.getsourcelines(plain)[0])
         except (OSError, TypeError):
             raise _refusal(
-                plain, "there is no source of it", "define it in a file, or pass a ToolSource"
+                plain, "its source is not available", "define it in a file, or pass a ToolSource"
             ) from None
         taken = _definition(plain, text)
         _refuse_names_from_around(plain, taken)
@@ -83,7 +83,9 @@ def _plain(function: Any) -> FunctionType:
         raise _refusal(function, "it is a lambda", "write it as a def")
     around = function.__qualname__.rpartition(".")[0]
     if around and not around.endswith("<locals>"):
-        raise _refusal(function, "it stands in a class", "write a function at the top of a module")
+        raise _refusal(
+            function, "it is defined in a class", "write a function at the top of a module"
+        )
     if hasattr(function, "__wrapped__"):
         raise _refusal(
             function, "another decorator wraps it", "put the sandbox's decorator below the other"
@@ -100,7 +102,7 @@ def _plain(function: Any) -> FunctionType:
 def refuse_async(function: Any) -> None:
     """Refuses what would return something to be awaited."""
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
-        raise _refusal(function, "it is async", "write a plain def; the jar waits for nobody else")
+        raise _refusal(function, "it is async", "write a plain def")
 
 
 def _definition(function: FunctionType, text: str) -> str:
@@ -119,8 +121,8 @@ def _definition(function: FunctionType, text: str) -> str:
     if not isinstance(statement, ast.FunctionDef) or statement.name != function.__code__.co_name:
         raise _refusal(
             function,
-            "what stands in its file at its line is something else",
-            "start again with the file as it is now",
+            "its source file has changed",
+            "restart the program",
         )
     lines = text.split("\n")[statement.lineno - 1 : statement.end_lineno]
     return "\n".join(["if True:", *lines] if indented else lines)

@@ -49,7 +49,7 @@ class NodeConfig:
         _check_bool("network_isolated", self.network_isolated)
         if not self.network_isolated:
             raise RequestError(
-                "network_isolated: false is refused: there is no network policy yet",
+                "network_isolated: false is not supported: there is no network policy yet",
                 hint="fetch what the node needs before it runs, and pass it as an input",
             )
         if self.mode is not None:
@@ -106,7 +106,9 @@ class GlobalConfig:
                 hint='write ["numpy", "os.path"]',
             )
         if imports and self.profile == "open":
-            raise RequestError("allow_imports says nothing under profile: open, which grants all")
+            raise RequestError(
+                "allow_imports has no effect with profile: open, which allows every module"
+            )
 
     @classmethod
     def load(cls, config: GlobalLike) -> GlobalConfig:
@@ -152,5 +154,5 @@ def _check_timeout(key: str, value: Any, most: float) -> None:
     if milliseconds(key, value) > milliseconds("max_timeout", most):
         raise RequestError(
             f"{key} must be at most {most:g} seconds, was {value:g}",
-            hint="max_timeout in the global settings says how much a node may ask for",
+            hint="max_timeout in the global settings is the most that a node may ask for",
         )
