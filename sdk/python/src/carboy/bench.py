@@ -17,6 +17,7 @@ from statistics import median
 from typing import Any
 
 from ._binary import find_binary
+from ._messages import failure_of
 from ._sandbox import Sandbox
 
 JOB = "result = sum(range(100))"
@@ -66,10 +67,11 @@ def measure(runs: int) -> tuple[dict[str, Any], dict[str, list[float]]]:
 def engine_p50() -> float:
     """The median of the engine's API, in the words of its own bench."""
     command = [find_binary(), "bench", "--quick", "--only", "c1", "--json"]
-    done = subprocess.run(
-        [*command, "--python", sys.executable], check=True, stdout=subprocess.PIPE
-    )
-    return float(json.loads(done.stdout)["sealed"]["c1"]["p50_ms"])
+    done = subprocess.run([*command, "--python", sys.executable], stdout=subprocess.PIPE)
+    report = json.loads(done.stdout)
+    if "failure" in report:
+        raise failure_of(report["failure"])
+    return float(report["sealed"]["c1"]["p50_ms"])
 
 
 def timed(run: Callable[[], Any], runs: int, pace: float = 0.0) -> list[float]:
