@@ -36,13 +36,23 @@ impl Base {
         preload: Vec<String>,
     ) -> Base {
         let (mounts, links) = readable::tree(&readable::paths(&python));
-        let tmp = Path::new("/tmp");
-        let taken = mounts.iter().any(|mount| mount.target.starts_with(tmp));
-        let temporary = if taken { "/var/tmp".into() } else { tmp.into() };
+        let temporary = temporary(&mounts, &links).into();
         let real = python.program.canonicalize().ok();
         let origin = real.as_deref().and_then(Path::parent).map(Path::to_path_buf);
         Base { host, installation, python, preload, mounts, links, temporary, origin }
     }
+}
+
+/// Where the temporary directory may be, the usual place first. Nothing of a host is at the last.
+const TEMPORARY: [&str; 3] = ["/tmp", "/var/tmp", "/carboy/tmp"];
+
+/// The first place that neither covers something that is to be read nor lies in it.
+fn temporary(mounts: &[Mount], links: &[Link]) -> &'static str {
+    let is_free = |place: &&str| {
+        let read = mounts.iter().map(|mount| &mount.target).chain(links.iter().map(|l| &l.path));
+        read.into_iter().all(|path| !path.starts_with(place) && !Path::new(place).starts_with(path))
+    };
+    TEMPORARY.into_iter().find(is_free).unwrap_or(TEMPORARY[2])
 }
 
 #[cfg(test)]
@@ -51,6 +61,24 @@ mod tests {
 
     use super::*;
     use crate::plan::Plan;
+
+    #[test]
+    fn the_temporary_directory_covers_nothing_that_is_read() {
+        let place = |read: &[&str]| {
+            let mounts = read.iter().map(|path| Mount {
+                source: path.into(),
+                target: path.into(),
+                kind: carboy_jail::MountKind::Directory,
+            });
+            temporary(&mounts.collect::<Vec<_>>(), &[])
+        };
+        assert_eq!(place(&["/usr"]), "/tmp");
+        assert_eq!(place(&["/usr", "/tmp/venv"]), "/var/tmp");
+        assert_eq!(place(&["/tmp/venv", "/var/tmp/python"]), "/carboy/tmp");
+        assert_eq!(place(&["/tmp/venv", "/var"]), "/carboy/tmp");
+        let link = Link { path: "/tmp/python".into(), target: "/usr/bin/python3".into() };
+        assert_eq!(temporary(&[], &[link]), "/var/tmp");
+    }
 
     #[test]
     fn planning_looks_at_the_disk_once() {

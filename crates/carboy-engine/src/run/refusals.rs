@@ -82,7 +82,13 @@ impl<'a> Refusals<'a> {
         let began = Moment::now();
         for _ in 0..AT_ONCE {
             match ready_now(ready.get_inner()) {
-                Ok(events) if events.contains(PollFlags::IN) => self.serve(ready.get_inner())?,
+                Ok(events) if events.contains(PollFlags::IN) => {
+                    self.serve(ready.get_inner())?;
+                    // The run ends here, and counts what it was ended for.
+                    if self.is_flooded() {
+                        break;
+                    }
+                }
                 Ok(events) if events.is_empty() => {
                     ready.clear_ready();
                     break;
