@@ -59,25 +59,50 @@ pub(crate) struct Facts {
     pub baseline: Baseline,
 }
 
+/// What a call was refused that wanted something of which there is a limited amount.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    Thread,
+    Process,
+    /// So many bytes.
+    Memory(u64),
+}
+
+impl Wanted {
+    /// Whether having got this shows that `refused` was got over.
+    fn is_as_much_as(self, refused: Wanted) -> bool {
+        match (self, refused) {
+            (Wanted::Memory(got), Wanted::Memory(refused)) => got >= refused,
+            (got, refused) => got == refused,
+        }
+    }
+}
+
 /// A system call that was refused, and what the code was told.
 #[derive(Clone, Debug)]
 pub(crate) struct RefusedCall {
     pub errno: i32,
     /// What to write instead.
     pub hint: String,
+    /// What it wanted, if it was refused for want of a grant.
+    pub wanted: Option<Wanted>,
 }
 
-/// What was refused in a run, as far as it tells why the run ended.
+/// What was refused in a run, as far as it tells why the run ended: the last refusal, until something
+/// came after it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Refused {
-    /// The last refused call.
     pub last: Option<RefusedCall>,
-    /// A thread was refused for want of a grant.
-    pub threads: bool,
-    /// A child process was refused for want of a grant.
-    pub processes: bool,
-    /// More memory was asked for than is left.
-    pub memory: bool,
+}
+
+impl Refused {
+    /// A call was granted. What was refused of the same kind before cannot be why the run ends.
+    pub fn granted(&mut self, got: Wanted) {
+        let last = self.last.as_ref().and_then(|last| last.wanted);
+        if last.is_some_and(|refused| got.is_as_much_as(refused)) {
+            self.last = None;
+        }
+    }
 }
 
 /// How many descriptors a jar can have: the policy counts the guest's own files, and those that every

@@ -208,6 +208,10 @@ pub struct GuestFailure {
     /// `errno` of an `OSError`.
     #[serde(default)]
     pub errno: Option<i32>,
+    /// What failed below Python code: the name of the function that was called, or an empty text if
+    /// that is not known. Absent if a `raise` statement made the error.
+    #[serde(default)]
+    pub callee: Option<String>,
     /// The exit code that a `SystemExit` asks for.
     #[serde(default)]
     pub exit: Option<u8>,
@@ -231,7 +235,7 @@ pub enum FromJar {
         result: Option<Box<RawValue>>,
     },
     /// The code raised.
-    Failed(GuestFailure),
+    Failed(Box<GuestFailure>),
     /// The code ran to its end, but its result is not JSON.
     BadResult {
         /// Why.

@@ -28,7 +28,7 @@ macro_rules! module {
 const BOOT: (&str, &str) = module!("boot");
 
 /// The modules of the Python half. Each imports only those before it, and the last one is started.
-const MODULES: [(&str, &str); 15] = [
+const MODULES: [(&str, &str); 16] = [
     module!("language"),
     module!("values"),
     module!("frames"),
@@ -40,6 +40,7 @@ const MODULES: [(&str, &str); 15] = [
     module!("faces"),
     module!("guard"),
     module!("tools"),
+    module!("callee"),
     module!("answers"),
     module!("execute"),
     module!("job"),

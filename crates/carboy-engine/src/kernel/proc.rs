@@ -100,15 +100,46 @@ impl Status {
 /// The private memory that the children of a process, and theirs, hold beyond what each of them began
 /// with. What has ended holds nothing.
 pub(crate) fn children_hold(pid: u32, began_with: u64) -> u64 {
-    let mut total = 0;
-    let mut todo = children(pid);
-    while let Some(child) = todo.pop() {
-        let status = Status::of(child).ok().map(|status| status.with_memory(child));
-        let held = status.map_or(0, |status| status.held_bytes());
-        total += held.saturating_sub(began_with);
-        todo.extend(children(child));
+    let held = |child: &u32| held_bytes(*child).saturating_sub(began_with);
+    descendants(pid).iter().map(held).sum()
+}
+
+/// The private memory that a process and all below it hold, with pages that several of them share
+/// counted once. What they share with others counts in part, so this may be more than they added to
+/// what they began with, but not less.
+///
+/// It walks the page tables of each of them, so it is not for the engine's thread.
+pub(crate) fn hold_together(pid: u32) -> u64 {
+    let held = |pid: &u32| {
+        let Ok(rollup) = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")) else {
+            return held_bytes(*pid);
+        };
+        let rollup = Status(rollup);
+        let shares = ["Pss_Anon:", "SwapPss:"].iter().filter_map(|name| rollup.bytes(name));
+        // Nobody shares these.
+        let status = Status::of(*pid).ok().map(|status| status.with_memory(*pid));
+        let own = ["HugetlbPages:", "VmPTE:"];
+        let own = status.map_or(0, |status| own.iter().filter_map(|name| status.bytes(name)).sum());
+        shares.sum::<u64>() + own
+    };
+    held(&pid) + descendants(pid).iter().map(held).sum::<u64>()
+}
+
+/// What a process holds; nothing if it has ended.
+fn held_bytes(pid: u32) -> u64 {
+    let status = Status::of(pid).ok().map(|status| status.with_memory(pid));
+    status.map_or(0, |status| status.held_bytes())
+}
+
+/// Every process below this one.
+fn descendants(pid: u32) -> Vec<u32> {
+    let mut found = children(pid);
+    let mut next = 0;
+    while let Some(child) = found.get(next) {
+        found.extend(children(*child));
+        next += 1;
     }
-    total
+    found
 }
 
 /// The children of a process: any of its threads may have forked.

@@ -51,7 +51,7 @@ impl<'a> Meter<'a> {
         let began = Moment::now();
         let sample = jar.sample();
         self.peak_data = self.peak_data.max(sample.map_or(0, |sample| sample.data_bytes));
-        let over = self.limit_over(jar, sample, jar.files(self.limits).await);
+        let over = self.limit_over(jar, sample, jar.files(self.limits).await).await;
         let now = Moment::now();
         self.next = now + MEASURE.max((now - began) * PART);
         over
@@ -59,22 +59,22 @@ impl<'a> Meter<'a> {
 
     /// The kernel counts private memory when it is mapped, but there are ways to map it that it
     /// does not count. What is really there is measured, with some room for its imprecision.
-    fn limit_over<J: Jar>(
+    async fn limit_over<J: Jar>(
         &self,
         jar: &J,
         sample: Option<Sample>,
         files: Files,
     ) -> Option<LimitName> {
         let most = self.limits.memory_bytes + self.limits.memory_bytes / 16 + (1 << 20);
-        let held = |sample: &Sample| match self.limits.processes {
+        let Some(sample) = sample else { return files.over };
+        let is_over = match self.limits.processes {
             // Without children it is all in the sample.
-            0 => sample.anonymous_bytes.saturating_sub(jar.about().baseline.anonymous_bytes),
-            _ => jar.held_bytes(sample),
+            0 => sample.anonymous_bytes.saturating_sub(jar.about().baseline.anonymous_bytes) > most,
+            // That counts pages which children share once for each; only if it is too much they are
+            // counted again, with care.
+            _ => jar.held_bytes(&sample) > most && jar.held_together().await > most,
         };
-        match sample {
-            Some(sample) if held(&sample) > most => Some(LimitName::MemoryBytes),
-            _ => files.over,
-        }
+        if is_over { Some(LimitName::MemoryBytes) } else { files.over }
     }
 
     /// Looks once more. Of one that answered it does not matter how many files it has open.
@@ -84,7 +84,7 @@ impl<'a> Meter<'a> {
         let cpu_us = jar.cpu_us().unwrap_or(self.cpu_before_us);
         let open_descriptors = if answered { None } else { jar.open_descriptors() };
         let files = jar.files(self.limits).await;
-        let over = self.limit_over(jar, sample, files);
+        let over = self.limit_over(jar, sample, files).await;
         let peak = sample.and_then(|sample| sample.peak_resident_bytes);
         // A process that has ended shows nothing, and its number may be somebody else's: what was read
         // above counts if it is still there now. Children count too, and only whoever reaps the jar

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use tokio::io::unix::AsyncFdReadyGuard;
 use tokio::time::{Instant as Moment, sleep_until};
 
-use crate::facts::{Baseline, Refused, RefusedCall};
+use crate::facts::{Baseline, Refused, RefusedCall, Wanted};
 use crate::kernel::async_fd::ready_now;
 use crate::kernel::proc::{self, Status};
 use crate::run::share::Share;
@@ -179,24 +179,24 @@ impl<'a> Refusals<'a> {
         let alive = Status::of(call.thread).ok().and_then(|status| status.number("Threads:"));
         // The count has the main thread in it, and a count we cannot read is a full house.
         let Some(alive) = alive.filter(|alive| *alive <= self.limits.threads) else {
-            self.refused.threads = true;
-            return Some(self.refuse(call, Errno::AGAIN.raw_os_error()));
+            return Some(self.refuse_grant(call, Errno::AGAIN, Wanted::Thread));
         };
         if alive + self.granted.len() as u64 > self.limits.threads {
             return None;
         }
         self.granted.push(Granted { caller: call.thread, at: now });
+        self.refused.granted(Wanted::Thread);
         Some(Answer::Continue)
     }
 
     fn process(&mut self, call: &Notification) -> Answer {
         if self.processes_started < self.limits.processes {
             self.processes_started += 1;
+            self.refused.granted(Wanted::Process);
             return Answer::Continue;
         }
-        self.refused.processes = true;
         let errno = if self.limits.processes == 0 { Errno::PERM } else { Errno::AGAIN };
-        self.refuse(call, errno.raw_os_error())
+        self.refuse_grant(call, errno, Wanted::Process)
     }
 
     /// A large block of memory. The kernel decides on it by itself; what is learnt here is that it
@@ -206,10 +206,21 @@ impl<'a> Refusals<'a> {
         let held = proc::memory(call.thread)
             .map_or(0, |(_, data)| data.saturating_sub(self.baseline.data_bytes));
         if held.saturating_add(asked) <= self.limits.memory_bytes {
+            self.refused.granted(Wanted::Memory(asked));
             return Answer::Continue;
         }
-        self.refused.memory = true;
-        Answer::Refuse(Errno::NOMEM.raw_os_error())
+        let (errno, wanted) = (Errno::NOMEM.raw_os_error(), Some(Wanted::Memory(asked)));
+        self.refused.last = Some(RefusedCall { errno, hint: String::new(), wanted });
+        Answer::Refuse(errno)
+    }
+
+    /// Refuses what there is no grant for.
+    fn refuse_grant(&mut self, call: &Notification, errno: Errno, wanted: Wanted) -> Answer {
+        let answer = self.refuse(call, errno.raw_os_error());
+        if let Some(last) = &mut self.refused.last {
+            last.wanted = Some(wanted);
+        }
+        answer
     }
 
     fn refuse(&mut self, call: &Notification, errno: i32) -> Answer {
@@ -231,7 +242,7 @@ impl<'a> Refusals<'a> {
         let hint = self.profile.hint(call.call, &call.args).unwrap_or_default();
         self.total += 1;
         self.counts.entry(name).or_insert_with(|| (0, hint.to_owned())).0 += 1;
-        self.refused.last = Some(RefusedCall { errno, hint: hint.to_owned() });
+        self.refused.last = Some(RefusedCall { errno, hint: hint.to_owned(), wanted: None });
         Answer::Refuse(errno)
     }
 

@@ -22,6 +22,8 @@ use crate::runner::Call;
 const FRAME_ROOM: u64 = 64 << 10;
 /// How many levels of JSON the message around a result has.
 const AROUND: usize = 2;
+/// How a frame with a result begins. Only a result has a depth that is a limit.
+const RESULT: &[u8] = br#"{"done":{"result":"#;
 /// How long a jar that closed its result pipe may take to end, before that is what it did.
 const CLOSING: Duration = Duration::from_millis(100);
 
@@ -170,7 +172,9 @@ fn broken(what: &str) -> Heard {
 fn parse(body: &[u8], bounds: ResultBounds) -> Result<FromJar, Ending> {
     let depth = match json::depth(body, MAX_DEPTH + AROUND) {
         Ok(depth) => depth as u64,
-        Err(JsonFault::TooDeep) => return Err(Ending::Limit(LimitName::ResultDepth)),
+        Err(JsonFault::TooDeep) if body.starts_with(RESULT) => {
+            return Err(Ending::Limit(LimitName::ResultDepth));
+        }
         Err(fault) => return Err(Ending::BrokenFrame(fault.to_string())),
     };
     let message: FromJar = serde_json::from_slice(body)
@@ -265,6 +269,8 @@ mod tests {
         assert_limit(said(&done("[[[]]]"), &limits), LimitName::ResultDepth);
         let deep = "[".repeat(MAX_DEPTH + 1) + &"]".repeat(MAX_DEPTH + 1);
         assert_limit(said(&done(&deep), &Limits::default()), LimitName::ResultDepth);
+        let deep = "[".repeat(MAX_DEPTH + AROUND + 1);
+        assert_broken(said(&framed(&deep), &Limits::default()), "");
         // Four bytes that claim more than is allowed are no result yet.
         let mut claim = u32::MAX.to_be_bytes().to_vec();
         assert_broken(said(&claim, &limits), "longer than it sent");

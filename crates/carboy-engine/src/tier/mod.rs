@@ -75,6 +75,10 @@ pub(crate) trait Jar: Send + Sync + 'static {
     /// of them began with.
     fn held_bytes(&self, sample: &Sample) -> u64;
 
+    /// The private memory that it and its children hold, with pages that they share counted once.
+    /// Not counted on the engine's thread, because counting takes long.
+    fn held_together(&self) -> impl Future<Output = u64> + Send;
+
     /// How many descriptors it has open.
     fn open_descriptors(&self) -> Option<u64>;
 

@@ -4,7 +4,7 @@ use carboy_protocol::{FromJar, GuestError, GuestFailure, Kind, LimitName, Limits
 use rustix::io::Errno;
 use serde_json::value::RawValue;
 
-use crate::facts::{Ending, Facts, Refused, open_files};
+use crate::facts::{Ending, Facts, Refused, RefusedCall, Wanted, open_files};
 use crate::verdict::words;
 
 const SIGKILL: i32 = 9;
@@ -19,20 +19,20 @@ pub(crate) fn decide(
 ) -> Result<Option<Box<RawValue>>, Box<GuestError>> {
     let error = match ending {
         Ending::Said(FromJar::Done { result }) => return Ok(result),
-        Ending::Said(FromJar::Failed(failure)) => raised(failure, facts, refused, limits),
+        Ending::Said(FromJar::Failed(failure)) => raised(*failure, facts, refused, limits),
         Ending::Said(FromJar::BadResult { fault, detail }) => words::bad_result(fault, &detail),
         Ending::Said(FromJar::Ready {} | FromJar::Call(_)) => words::broken("it did not answer"),
         Ending::BrokenFrame(what) => words::broken(&what),
         Ending::PipeClosed => words::pipe_closed(),
         Ending::Limit(name) => words::limit(name, limits),
         Ending::Cancelled => words::cancelled(),
-        Ending::Gone => gone(facts, limits),
+        Ending::Gone => gone(facts, refused, limits),
     };
     Err(Box::new(error))
 }
 
 /// The process ended without an answer.
-fn gone(facts: &Facts, limits: &Limits) -> GuestError {
+fn gone(facts: &Facts, refused: &Refused, limits: &Limits) -> GuestError {
     let cpu_limit_us = limits.cpu_ms.div_ceil(1000) * 1_000_000;
     let mut error = match (facts.exit.signal, facts.exit.code) {
         // The kernel sends this one itself when the processor limit is reached. Nobody inside can.
@@ -45,6 +45,11 @@ fn gone(facts: &Facts, limits: &Limits) -> GuestError {
         (Some(signal), _) => words::signal(signal),
         (None, code) => words::exit(code.unwrap_or_default()),
     };
+    let wanted = refused.last.as_ref().and_then(|last| last.wanted);
+    if error.kind == Kind::Crash && out_of_memory(facts, wanted, limits) {
+        // Native code that gets no memory ends the process in its own way.
+        error.hint = Some(words::MEMORY_RAN_OUT.into());
+    }
     let code = ProcessExit::Code(facts.exit.code.unwrap_or_default());
     error.exit = Some(facts.exit.signal.map_or(code, ProcessExit::Signal));
     error
@@ -53,27 +58,13 @@ fn gone(facts: &Facts, limits: &Limits) -> GuestError {
 /// The code raised. What it raised is its own word; whether a limit stands behind it is not.
 fn raised(failure: GuestFailure, facts: &Facts, refused: &Refused, limits: &Limits) -> GuestError {
     let errno = failure.errno.and_then(errno);
-    let crossed = if failure.type_name == "MemoryError" && out_of_memory(facts, refused, limits) {
-        Some(LimitName::MemoryBytes)
-    } else if matches!(errno, Some(Errno::NOSPC | Errno::FBIG | Errno::DQUOT)) && facts.files_full {
-        Some(LimitName::Files)
-    } else if matches!(errno, Some(Errno::NOSPC | Errno::FBIG | Errno::DQUOT)) && facts.space_full {
-        Some(LimitName::FileBytes)
-    } else if errno == Some(Errno::MFILE) && out_of_descriptors(facts, limits) {
-        Some(LimitName::OpenFiles)
-    } else if failure.type_name == "RuntimeError" && refused.threads {
-        Some(LimitName::Threads)
-    } else if matches!(errno, Some(Errno::PERM | Errno::AGAIN)) && refused.processes {
-        Some(LimitName::Processes)
-    } else {
-        None
-    };
-    let mut error = match (crossed, &refused.last, errno) {
-        (Some(name), _, _) => words::limit(name, limits),
-        (None, Some(last), Some(errno)) if errno.raw_os_error() == last.errno => {
-            words::error(Kind::Denied, &failure.type_name, &failure.message, &last.hint)
+    let crossed = crossed(&failure, errno, facts, refused, limits);
+    let mut error = match (crossed, denied(&failure, errno, refused)) {
+        (Some(name), _) => words::limit(name, limits),
+        (None, Some(call)) => {
+            words::error(Kind::Denied, &failure.type_name, &failure.message, &call.hint)
         }
-        _ => words::error(
+        (None, None) => words::error(
             Kind::Exception,
             &failure.type_name,
             &failure.message,
@@ -88,19 +79,79 @@ fn raised(failure: GuestFailure, facts: &Facts, refused: &Refused, limits: &Limi
     error
 }
 
+/// The limit behind an error. The kernel or the engine must have seen it crossed, at the end of the run
+/// and not some time before, and the code must not have made the error itself with a `raise`.
+fn crossed(
+    failure: &GuestFailure,
+    errno: Option<Errno>,
+    facts: &Facts,
+    refused: &Refused,
+    limits: &Limits,
+) -> Option<LimitName> {
+    let callee = failure.callee.as_deref()?;
+    let last = refused.last.as_ref();
+    let wanted = last.and_then(|last| last.wanted);
+    let says = |words: &str| failure.message.contains(words);
+    let no_memory = failure.type_name.ends_with("MemoryError");
+    // Some libraries notice only that less was written than they asked for.
+    let no_space = matches!(errno, Some(Errno::NOSPC | Errno::FBIG | Errno::DQUOT))
+        || (errno.is_none() && failure.type_name == "OSError");
+    match wanted {
+        _ if no_memory && out_of_memory(facts, wanted, limits) => Some(LimitName::MemoryBytes),
+        Some(Wanted::Memory(_)) if errno == Some(Errno::NOMEM) => Some(LimitName::MemoryBytes),
+        _ if no_space && facts.files_full => Some(LimitName::Files),
+        _ if no_space && facts.space_full => Some(LimitName::FileBytes),
+        _ if errno == Some(Errno::MFILE) && out_of_descriptors(facts, limits) => {
+            Some(LimitName::OpenFiles)
+        }
+        // What the interpreter says, and what the C library says to extension modules.
+        Some(Wanted::Thread) if says("start new thread") || says("temporarily unavailable") => {
+            Some(LimitName::Threads)
+        }
+        Some(Wanted::Process) if is_told(errno, last) && may_start_a_process(callee, errno) => {
+            Some(LimitName::Processes)
+        }
+        _ => None,
+    }
+}
+
+/// The refused call that the code ended on: the last one, if the error is what it was told.
+fn denied<'a>(
+    failure: &GuestFailure,
+    errno: Option<Errno>,
+    refused: &'a Refused,
+) -> Option<&'a RefusedCall> {
+    let last = refused.last.as_ref().filter(|last| last.wanted.is_none());
+    last.filter(|last| failure.callee.is_some() && is_told(errno, Some(last)))
+}
+
+fn is_told(errno: Option<Errno>, call: Option<&RefusedCall>) -> bool {
+    errno.is_some() && errno.map(Errno::raw_os_error) == call.map(|call| call.errno)
+}
+
+/// Reading an empty pipe fails in the same way as starting one process too many, so there the name
+/// decides, where it is known.
+fn may_start_a_process(callee: &str, errno: Option<Errno>) -> bool {
+    let starts = ["fork", "spawn"];
+    errno != Some(Errno::AGAIN)
+        || callee.is_empty()
+        || starts.iter().any(|word| callee.contains(word))
+}
+
 /// A number that the code said, if it is one that the kernel answers with. Anything may be raised.
 fn errno(said: i32) -> Option<Errno> {
     (1..4096).contains(&said).then(|| Errno::from_raw_os_error(said))
 }
 
-fn out_of_memory(facts: &Facts, refused: &Refused, limits: &Limits) -> bool {
+fn out_of_memory(facts: &Facts, wanted: Option<Wanted>, limits: &Limits) -> bool {
     // What failed may have been freed before anybody looked, so most of it is enough.
     let most = limits.memory_bytes / 4 * 3;
     let used = facts.data_bytes.saturating_sub(facts.baseline.data_bytes);
     // The kernel's own peaks: mapping files raises the first, and only touching them the second.
     let mapped = facts.peak_address_bytes.saturating_sub(facts.baseline.address_bytes);
     let touched = facts.peak_resident_bytes.saturating_sub(facts.baseline.anonymous_bytes);
-    refused.memory || used >= most || (mapped >= most && touched >= most)
+    let refused = matches!(wanted, Some(Wanted::Memory(_)));
+    refused || used >= most || (mapped >= most && touched >= most)
 }
 
 /// Whether as many descriptors are open as there can be. What failed for want of one may have been

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use serde_json::value::RawValue;
 
 use super::decide;
-use crate::facts::{Baseline, Ending, Exit, Facts, Refused, RefusedCall, open_files};
+use crate::facts::{Baseline, Ending, Exit, Facts, Refused, RefusedCall, Wanted, open_files};
 
 /// The error of a run that ended like this.
 fn error_of(ending: Ending, facts: &Facts, refused: &Refused) -> GuestError {
@@ -25,16 +25,30 @@ fn gone(exit: Exit) -> GuestError {
     error_of(Ending::Gone, &Facts { exit, ..Facts::default() }, &Refused::default())
 }
 
+/// What is known when the last thing that was refused was this, with this answer.
+fn refused(wanted: Option<Wanted>, errno: Errno) -> Refused {
+    let (errno, hint) = (errno.raw_os_error(), "do this".into());
+    Refused { last: Some(RefusedCall { errno, hint, wanted }) }
+}
+
+/// The same end with other words of the code.
+fn but(ending: Ending, change: impl FnOnce(&mut GuestFailure)) -> Ending {
+    let Ending::Said(FromJar::Failed(mut failure)) = ending else { panic!("{ending:?}") };
+    change(&mut failure);
+    Ending::Said(FromJar::Failed(failure))
+}
+
 fn exception(type_name: &str, errno: Option<Errno>) -> Ending {
-    Ending::Said(FromJar::Failed(GuestFailure {
+    Ending::Said(FromJar::Failed(Box::new(GuestFailure {
         type_name: type_name.into(),
         message: "its own words".into(),
         traceback: Some("Traceback".into()),
         line: Some(3),
         errno: errno.map(Errno::raw_os_error),
+        callee: Some(String::new()),
         exit: None,
         refusal: None,
-    }))
+    })))
 }
 
 /// Asserts that the cause is this limit, and that the code's own place is kept if it raised.
@@ -56,7 +70,7 @@ fn assert_exception(error: &GuestError, type_name: &str) {
 #[test]
 fn an_answer_is_the_result_whatever_else_is_known() {
     let full = Facts { space_full: true, files_full: true, ..Facts::default() };
-    let refused = Refused { threads: true, processes: true, memory: true, ..Refused::default() };
+    let refused = refused(Some(Wanted::Thread), Errno::AGAIN);
     let value = RawValue::from_string("[1,2]".into()).unwrap();
     let done = Ending::Said(FromJar::Done { result: Some(value) });
     let result = decide(done, &full, &refused, &Limits::default()).unwrap();
@@ -169,11 +183,7 @@ fn leaving_without_an_answer_is_a_crash_with_its_code() {
 #[test]
 fn only_a_system_exit_says_with_which_code_it_wants_to_exit() {
     for (type_name, exit) in [("SystemExit", Some(ProcessExit::Code(3))), ("ValueError", None)] {
-        let Ending::Said(FromJar::Failed(failure)) = exception(type_name, None) else {
-            unreachable!("made so above");
-        };
-        let failure = GuestFailure { exit: Some(3), ..failure };
-        let error = bare(Ending::Said(FromJar::Failed(failure)));
+        let error = bare(but(exception(type_name, None), |failure| failure.exit = Some(3)));
         assert_exception(&error, type_name);
         assert_eq!(error.exit, exit);
     }
@@ -206,9 +216,21 @@ fn a_memory_error_is_the_limit_if_the_kernel_or_the_engine_saw_it_used() {
         assert_exception(&error_of(raise(), &facts, &none), "MemoryError");
     }
     // The engine refused it a large block.
-    let refused = Refused { memory: true, ..Refused::default() };
-    assert_limit(&error_of(raise(), &base(), &refused), LimitName::MemoryBytes, Some(3));
+    let refused = refused(Some(Wanted::Memory(1 << 30)), Errno::NOMEM);
+    for (type_name, errno) in
+        [("MemoryError", None), ("ArrowMemoryError", None), ("OSError", Some(Errno::NOMEM))]
+    {
+        let error = error_of(exception(type_name, errno), &base(), &refused);
+        assert_limit(&error, LimitName::MemoryBytes, Some(3));
+    }
     assert_exception(&error_of(exception("ValueError", None), &base(), &refused), "ValueError");
+    // Without memory native code may end the process; that is not more than a hint.
+    for exit in [(Some(1), None), (None, Some(6))] {
+        let exit = Exit { code: exit.0, signal: exit.1, ..Exit::default() };
+        let error = error_of(Ending::Gone, &Facts { exit, ..base() }, &refused);
+        assert_eq!(error.kind, Kind::Crash);
+        assert!(error.hint.unwrap().starts_with("memory ran out"));
+    }
 }
 
 #[test]
@@ -226,6 +248,9 @@ fn a_full_disk_is_the_limit_that_is_full() {
         assert_exception(&error_of(raise(), &Facts::default(), &none), "OSError");
         let other = error_of(exception("OSError", Some(Errno::IO)), &both, &none);
         assert_exception(&other, "OSError");
+        // A library that only notices that less was written.
+        let short = error_of(exception("OSError", None), &space, &none);
+        assert_limit(&short, LimitName::FileBytes, Some(3));
     }
 }
 
@@ -248,26 +273,87 @@ fn too_many_files_is_a_limit_if_as_many_are_open() {
 }
 
 #[test]
-fn threads_and_processes_are_limits_if_one_was_refused() {
+fn threads_and_processes_are_limits_if_the_last_refusal_was_of_one() {
     let facts = Facts::default();
-    let threads = Refused { threads: true, ..Refused::default() };
-    let raise = || exception("RuntimeError", None);
-    assert_limit(&error_of(raise(), &facts, &threads), LimitName::Threads, Some(3));
-    assert_exception(&error_of(raise(), &facts, &Refused::default()), "RuntimeError");
-    let processes = Refused { processes: true, ..Refused::default() };
+    let threads = refused(Some(Wanted::Thread), Errno::AGAIN);
+    let raise = |words: &str| {
+        but(exception("RuntimeError", None), |failure| failure.message = words.into())
+    };
+    for words in ["can't start new thread", "thread: Resource temporarily unavailable"] {
+        let error = error_of(raise(words), &facts, &threads);
+        assert_limit(&error, LimitName::Threads, Some(3));
+        assert_eq!(error_of(raise(words), &facts, &Refused::default()).kind, Kind::Exception);
+    }
+    let other = error_of(exception("RuntimeError", None), &facts, &threads);
+    assert_exception(&other, "RuntimeError");
     for errno in [Errno::PERM, Errno::AGAIN] {
         let raise = || exception("OSError", Some(errno));
+        let processes = refused(Some(Wanted::Process), errno);
         assert_limit(&error_of(raise(), &facts, &processes), LimitName::Processes, Some(3));
         assert_exception(&error_of(raise(), &facts, &Refused::default()), "OSError");
+        // The answer to another call.
+        let other = exception("OSError", Some(Errno::IO));
+        assert_exception(&error_of(other, &facts, &processes), "OSError");
+        assert_exception(&error_of(raise(), &facts, &threads), "OSError");
     }
-    let other = error_of(exception("OSError", Some(Errno::IO)), &facts, &processes);
-    assert_exception(&other, "OSError");
+    let processes = refused(Some(Wanted::Process), Errno::AGAIN);
+    for (callee, kind) in
+        [("fork", Kind::Limit), ("posix_spawn", Kind::Limit), ("read", Kind::Exception)]
+    {
+        let raise = exception("BlockingIOError", Some(Errno::AGAIN));
+        let raise = but(raise, |failure| failure.callee = Some(callee.into()));
+        assert_eq!(error_of(raise, &facts, &processes).kind, kind, "{callee}");
+    }
+}
+
+#[test]
+fn what_was_granted_afterwards_is_no_cause() {
+    for (wanted, got, is_over) in [
+        (Wanted::Thread, Wanted::Thread, true),
+        (Wanted::Process, Wanted::Process, true),
+        (Wanted::Memory(10), Wanted::Memory(10), true),
+        (Wanted::Memory(10), Wanted::Memory(9), false),
+        (Wanted::Thread, Wanted::Memory(10), false),
+    ] {
+        let mut refused = refused(Some(wanted), Errno::AGAIN);
+        refused.granted(got);
+        assert_eq!(refused.last.is_none(), is_over, "{wanted:?}, {got:?}");
+    }
+    let mut other = refused(None, Errno::PERM);
+    other.granted(Wanted::Thread);
+    assert!(other.last.is_some());
+}
+
+#[test]
+fn what_the_code_raises_itself_is_its_own() {
+    let own =
+        |type_name: &str, errno| but(exception(type_name, errno), |failure| failure.callee = None);
+    let most = open_files(&Limits::default());
+    let facts = Facts {
+        data_bytes: Limits::default().memory_bytes,
+        open_descriptors: Some(most),
+        space_full: true,
+        files_full: true,
+        ..Facts::default()
+    };
+    for (type_name, errno, wanted) in [
+        ("MemoryError", None, Some(Wanted::Memory(1 << 30))),
+        ("OSError", Some(Errno::NOMEM), Some(Wanted::Memory(1 << 30))),
+        ("OSError", Some(Errno::NOSPC), None),
+        ("OSError", Some(Errno::MFILE), None),
+        ("OSError", None, None),
+        ("RuntimeError", None, Some(Wanted::Thread)),
+        ("BlockingIOError", Some(Errno::AGAIN), Some(Wanted::Process)),
+        ("PermissionError", Some(Errno::PERM), None),
+    ] {
+        let refused = refused(wanted, errno.unwrap_or(Errno::PERM));
+        assert_exception(&error_of(own(type_name, errno), &facts, &refused), type_name);
+    }
 }
 
 #[test]
 fn an_exception_is_a_denial_if_its_errno_is_what_the_last_refused_call_was_told() {
-    let last = |errno: Errno| RefusedCall { errno: errno.raw_os_error(), hint: "do this".into() };
-    let refused = Refused { last: Some(last(Errno::PERM)), ..Refused::default() };
+    let refused = refused(None, Errno::PERM);
     let raise = |errno| exception("PermissionError", errno);
     let error = error_of(raise(Some(Errno::PERM)), &Facts::default(), &refused);
     assert_eq!((error.kind, error.type_name.as_str()), (Kind::Denied, "PermissionError"));
@@ -277,10 +363,6 @@ fn an_exception_is_a_denial_if_its_errno_is_what_the_last_refused_call_was_told(
         let error = error_of(raise(errno), &Facts::default(), &refused);
         assert_exception(&error, "PermissionError");
     }
-    // A limit behind it says more.
-    let both = Refused { processes: true, ..refused };
-    let error = error_of(raise(Some(Errno::PERM)), &Facts::default(), &both);
-    assert_limit(&error, LimitName::Processes, Some(3));
 }
 
 #[test]
@@ -306,10 +388,7 @@ fn an_exception_that_nothing_stands_behind_gets_the_hint_for_its_kind() {
 #[test]
 fn an_errno_that_no_kernel_has_is_only_a_number() {
     for errno in [0, -1, 4096, 5000, 65_536, i32::MIN, i32::MAX] {
-        let Ending::Said(FromJar::Failed(failure)) = exception("OSError", None) else {
-            unreachable!("made so above");
-        };
-        let failure = GuestFailure { errno: Some(errno), ..failure };
-        assert_exception(&bare(Ending::Said(FromJar::Failed(failure))), "OSError");
+        let raise = but(exception("OSError", None), |failure| failure.errno = Some(errno));
+        assert_exception(&bare(raise), "OSError");
     }
 }

@@ -3,6 +3,10 @@
 use carboy_protocol::{GuestError, Kind, LimitHit, LimitName, Limits, ResultFault};
 use rustix::io::Errno;
 
+/// What to do about a process that ended by itself just after memory ran out.
+pub(super) const MEMORY_RAN_OUT: &str = "memory ran out just before, and a library ended the process \
+     instead of raising; work in smaller pieces or with fewer threads";
+
 /// An error in the engine's words.
 pub(super) fn error(kind: Kind, type_name: &str, message: &str, hint: &str) -> GuestError {
     GuestError {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 
+from .callee import failed_callee
 from .guard import named_by_guard
 from .refusal import GuardError
 from .values import ENCODE, ENCODER, MAX_TEXT, NotAwaited, clean, encode
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 # What the code is called in tracebacks.
 NAME = "job.py"
 MAX_TRACEBACK = 16_000
-LAST_RESORT = b'{"failed":{"type":"MemoryError","message":""}}'
+LAST_RESORT = b'{"failed":{"type":"MemoryError","message":"","callee":""}}'
 # What stands for a value that nests deeper than can be written.
 TOO_DEEP = b"[" * 500 + b"]" * 500
 
@@ -63,6 +64,7 @@ def encode_failure(error: BaseException) -> bytes:
         if step.tb_frame.f_code.co_filename == NAME:
             line, last = step.tb_lineno, step
         step = step.tb_next
+    callee = failed_callee(error)
     error = named_by_guard(error) or error
     refusal = error.refusal if type(error) is GuardError else None
     if refusal and last:
@@ -81,6 +83,7 @@ def encode_failure(error: BaseException) -> bytes:
         "line": line if type(line) is int and 0 < line < 1 << 31 else None,
         "exit": exit_code(error) if isinstance(error, SystemExit) else None,
         "refusal": refusal and {part: clean(text, MAX_TEXT) for part, text in refusal.items()},
+        "callee": callee,
         "errno": errno if type(errno) is int and abs(errno) < 1 << 31 else None,
     }
     return encode({"failed": failure})

@@ -8,6 +8,7 @@
 //! A test that needs something missing says so in its output, with the word `SKIPPED`.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail by panicking")]
 
+mod causes;
 mod command;
 mod confidentiality;
 mod conformance;

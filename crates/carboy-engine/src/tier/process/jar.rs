@@ -168,6 +168,12 @@ impl Jar for ProcessJar {
             + proc::children_hold(self.about.pid, began_with)
     }
 
+    async fn held_together(&self) -> u64 {
+        let pid = self.about.pid;
+        // It fails only if it panics, and then nothing is known: as if it held everything.
+        tokio::task::spawn_blocking(move || proc::hold_together(pid)).await.unwrap_or(u64::MAX)
+    }
+
     fn open_descriptors(&self) -> Option<u64> {
         proc::open_descriptors(self.about.pid)
     }
