@@ -47,9 +47,9 @@ impl<J: Jar> Watch<'_, J> {
         let mut artifacts = vec![];
         if !is_known {
             facts.exit = self.jar.exit().await?;
-            artifacts = self.jar.artifacts();
+            artifacts = self.jar.artifacts().await;
         }
-        let (stdout, stderr) = self.stdio.outputs();
+        let (stdout, stderr) = self.stdio.outputs().await;
         Ok(Record {
             ending,
             facts,

@@ -77,12 +77,17 @@ impl<'a> Meter<'a> {
         if is_over { Some(LimitName::MemoryBytes) } else { files.over }
     }
 
-    /// Looks once more. Of one that answered it does not matter how many files it has open.
+    /// Looks once more, and ends a jar that has not spoken its last word. Of one that answered it does
+    /// not matter how many files it has open.
     pub async fn last<J: Jar>(&self, jar: &J, ending: &Ending) -> Last {
         let answered = matches!(ending, Ending::Said(FromJar::Done { .. }));
         let sample = jar.sample();
         let cpu_us = jar.cpu_us().unwrap_or(self.cpu_before_us);
         let open_descriptors = if answered { None } else { jar.open_descriptors() };
+        if !matches!(ending, Ending::Said(_)) {
+            // It has had its time, and files can be counted without it.
+            jar.kill();
+        }
         let files = jar.files(self.limits).await;
         let over = self.limit_over(jar, sample, files).await;
         let peak = sample.and_then(|sample| sample.peak_resident_bytes);

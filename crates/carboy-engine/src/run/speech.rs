@@ -24,6 +24,9 @@ const FRAME_ROOM: u64 = 64 << 10;
 const AROUND: usize = 2;
 /// How a frame with a result begins. Only a result has a depth that is a limit.
 const RESULT: &[u8] = br#"{"done":{"result":"#;
+/// From this length on a frame is read on another thread: the guest decides how long it is, and the
+/// engine's own thread is everybody's.
+const LONG_FRAME: usize = 64 << 10;
 /// How long a jar that closed its result pipe may take to end, before that is what it did.
 const CLOSING: Duration = Duration::from_millis(100);
 
@@ -137,10 +140,23 @@ impl Speech {
         }
     }
 
-    /// The next whole frame.
-    pub fn next(&mut self) -> Option<Heard> {
+    /// The next whole frame. If this is dropped before it is done, a frame is lost.
+    pub async fn next(&mut self) -> Option<Heard> {
         let body = self.decoder.next()?;
-        Some(match parse(&body, self.bounds) {
+        let bounds = self.bounds;
+        let parsed = if body.len() < LONG_FRAME {
+            parse(&body, bounds)
+        } else {
+            match tokio::task::spawn_blocking(move || parse(&body, bounds)).await {
+                Ok(parsed) => parsed,
+                Err(error) => match error.try_into_panic() {
+                    Ok(panic) => std::panic::resume_unwind(panic),
+                    // The runtime is ending, and nobody hears this any more.
+                    Err(_) => return Some(broken("nobody was left to read it")),
+                },
+            }
+        };
+        Some(match parsed {
             Ok(FromJar::Call(call)) => {
                 self.said_bytes = self.decoder.held() as u64;
                 Heard::Call(call)
@@ -212,12 +228,12 @@ mod tests {
     }
 
     /// What a jar that says just this under these limits has said.
-    fn said(bytes: &[u8], limits: &Limits) -> Ending {
+    async fn said(bytes: &[u8], limits: &Limits) -> Ending {
         let mut speech = speech(limits);
         if let Some(ending) = speech.feed(bytes) {
             return ending;
         }
-        match speech.next() {
+        match speech.next().await {
             Some(Heard::Last(ending)) => ending,
             Some(Heard::Call(call)) => panic!("a call: {call:?}"),
             None => speech.finish(),
@@ -233,49 +249,58 @@ mod tests {
         assert!(matches!(ending, Ending::Limit(found) if found == name), "{ending:?}");
     }
 
-    #[test]
-    fn the_last_frame_is_the_last_thing_that_a_jar_says() {
+    #[tokio::test]
+    async fn the_last_frame_is_the_last_thing_that_a_jar_says() {
         let limits = Limits::default();
         let done = framed(r#"{"done":{"result":7}}"#);
-        assert!(matches!(said(&done, &limits), Ending::Said(FromJar::Done { result: Some(_) })));
-        assert_broken(said(&[&done[..], b"x"].concat(), &limits), "more after its last frame");
-        assert_broken(said(&[&done[..], &done[..]].concat(), &limits), "more after its last frame");
-        assert_broken(said(&done[..done.len() - 1], &limits), "");
-        assert_broken(said(&framed(r#"{"ready":{}}"#), &limits), "ready");
-        assert_broken(said(&framed(r#"{"outcome":{}}"#), &limits), "not a message");
-        assert_broken(said(&framed("{"), &limits), "");
-        assert!(matches!(said(&[], &limits), Ending::Gone));
+        assert!(matches!(
+            said(&done, &limits).await,
+            Ending::Said(FromJar::Done { result: Some(_) })
+        ));
+        assert_broken(
+            said(&[&done[..], b"x"].concat(), &limits).await,
+            "more after its last frame",
+        );
+        assert_broken(
+            said(&[&done[..], &done[..]].concat(), &limits).await,
+            "more after its last frame",
+        );
+        assert_broken(said(&done[..done.len() - 1], &limits).await, "");
+        assert_broken(said(&framed(r#"{"ready":{}}"#), &limits).await, "ready");
+        assert_broken(said(&framed(r#"{"outcome":{}}"#), &limits).await, "not a message");
+        assert_broken(said(&framed("{"), &limits).await, "");
+        assert!(matches!(said(&[], &limits).await, Ending::Gone));
     }
 
-    #[test]
-    fn a_call_is_no_end_and_the_next_frame_is_measured_by_itself() {
+    #[tokio::test]
+    async fn a_call_is_no_end_and_the_next_frame_is_measured_by_itself() {
         let mut speech = speech(&Limits { result_bytes: 64, ..Limits::default() });
         let call = framed(r#"{"call":{"call":1,"tool":"t","args":["0123456789"],"kwargs":{}}}"#);
         for _ in 0..10 {
             assert!(speech.feed(&call).is_none());
-            assert!(matches!(speech.next(), Some(Heard::Call(_))));
+            assert!(matches!(speech.next().await, Some(Heard::Call(_))));
         }
-        assert!(speech.next().is_none());
+        assert!(speech.next().await.is_none());
         assert!(matches!(speech.finish(), Ending::Gone));
     }
 
-    #[test]
-    fn a_result_that_is_too_large_or_too_deep_is_a_limit_and_a_claim_is_not() {
+    #[tokio::test]
+    async fn a_result_that_is_too_large_or_too_deep_is_a_limit_and_a_claim_is_not() {
         let limits = Limits { result_bytes: 10, result_depth: 2, ..Limits::default() };
         let done = |result: &str| framed(&format!(r#"{{"done":{{"result":{result}}}}}"#));
-        assert!(matches!(said(&done("1234567890"), &limits), Ending::Said(_)));
-        assert_limit(said(&done("12345678901"), &limits), LimitName::ResultBytes);
-        assert!(matches!(said(&done("[[]]"), &limits), Ending::Said(_)));
-        assert_limit(said(&done("[[[]]]"), &limits), LimitName::ResultDepth);
+        assert!(matches!(said(&done("1234567890"), &limits).await, Ending::Said(_)));
+        assert_limit(said(&done("12345678901"), &limits).await, LimitName::ResultBytes);
+        assert!(matches!(said(&done("[[]]"), &limits).await, Ending::Said(_)));
+        assert_limit(said(&done("[[[]]]"), &limits).await, LimitName::ResultDepth);
         let deep = "[".repeat(MAX_DEPTH + 1) + &"]".repeat(MAX_DEPTH + 1);
-        assert_limit(said(&done(&deep), &Limits::default()), LimitName::ResultDepth);
+        assert_limit(said(&done(&deep), &Limits::default()).await, LimitName::ResultDepth);
         let deep = "[".repeat(MAX_DEPTH + AROUND + 1);
-        assert_broken(said(&framed(&deep), &Limits::default()), "");
+        assert_broken(said(&framed(&deep), &Limits::default()).await, "");
         // Four bytes that claim more than is allowed are no result yet.
         let mut claim = u32::MAX.to_be_bytes().to_vec();
-        assert_broken(said(&claim, &limits), "longer than it sent");
+        assert_broken(said(&claim, &limits).await, "longer than it sent");
         claim.extend([0; 10]);
-        assert_limit(said(&claim, &limits), LimitName::ResultBytes);
+        assert_limit(said(&claim, &limits).await, LimitName::ResultBytes);
     }
 
     #[test]

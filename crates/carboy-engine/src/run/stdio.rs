@@ -4,12 +4,16 @@ use std::time::Duration;
 
 use carboy_protocol::Output;
 use tokio::sync::mpsc;
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use crate::runner::{Chunk, Stream};
 
 /// How long a receiver of output may take for a chunk after the run. The outcome has it anyway.
 const HAND_ON: Duration = Duration::from_secs(5);
+
+/// From so many bytes on, output is made text on another thread.
+const MUCH: usize = 256 << 10;
 
 /// What a captured stream has so far.
 #[derive(Default)]
@@ -22,7 +26,10 @@ struct Capture {
 impl Capture {
     fn output(self) -> Output {
         let truncated = self.bytes > self.kept.len() as u64;
-        let text = String::from_utf8_lossy(&self.kept).into_owned();
+        let text = match String::from_utf8(self.kept) {
+            Ok(text) => text,
+            Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+        };
         Output { text, bytes: self.bytes, truncated }
     }
 }
@@ -101,9 +108,15 @@ impl Stdio {
         }
     }
 
-    /// What was printed, for the outcome.
-    pub fn outputs(self) -> (Output, Output) {
-        (self.out.output(), self.err.output())
+    /// What was printed, for the outcome. Making text of much is done on another thread.
+    pub async fn outputs(self) -> (Output, Output) {
+        let (out, err) = (self.out, self.err);
+        if out.kept.len() + err.kept.len() < MUCH {
+            return (out.output(), err.output());
+        }
+        let both = spawn_blocking(move || (out.output(), err.output())).await;
+        // It does not panic, and when the runtime ends nobody reads it any more.
+        both.unwrap_or_default()
     }
 }
 
@@ -113,15 +126,27 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn both_streams_share_one_limit_and_what_is_beyond_it_is_counted() {
+    #[tokio::test]
+    async fn both_streams_share_one_limit_and_what_is_beyond_it_is_counted() {
         let mut stdio = Stdio::new(10, None);
         assert!(!stdio.wrote(Stream::Stdout, b"123456"));
         assert!(!stdio.wrote(Stream::Stderr, b"7890"));
         assert!(stdio.wrote(Stream::Stdout, b"ab"));
-        let (out, err) = stdio.outputs();
+        let (out, err) = stdio.outputs().await;
         assert_eq!((out.text.as_str(), out.bytes, out.truncated), ("123456", 8, true));
         assert_eq!((err.text.as_str(), err.bytes, err.truncated), ("7890", 4, false));
+    }
+
+    #[tokio::test]
+    async fn much_output_and_bytes_that_are_no_text_come_as_little_output_does() {
+        for count in [1, MUCH] {
+            let mut stdio = Stdio::new(u64::MAX, None);
+            stdio.wrote(Stream::Stdout, &vec![b'a'; count]);
+            stdio.wrote(Stream::Stderr, b"b\xff");
+            let (out, err) = stdio.outputs().await;
+            assert_eq!((out.text.len(), out.bytes), (count, count as u64));
+            assert_eq!((err.text.as_str(), err.bytes), ("b\u{fffd}", 2));
+        }
     }
 
     #[tokio::test]
@@ -148,6 +173,6 @@ mod tests {
         stdio.pass().await;
         assert!(!stdio.is_waiting() && stdio.reads(Stream::Stdout));
         assert!(!stdio.wrote(Stream::Stdout, b"") && !stdio.reads(Stream::Stdout));
-        assert_eq!(stdio.outputs().0.text, "ac");
+        assert_eq!(stdio.outputs().await.0.text, "ac");
     }
 }

@@ -73,7 +73,7 @@ impl<'a, J: Jar> Watch<'a, J> {
             tokio::select! {
                 written = self.speech.write(&mut io.job) => {
                     self.speech.wrote(written);
-                    if let Some(ending) = self.frames() {
+                    if let Some(ending) = self.frames().await {
                         return Ok(ending);
                     }
                 }
@@ -81,13 +81,13 @@ impl<'a, J: Jar> Watch<'a, J> {
                     if let Some(answer) = answer {
                         self.speech.say(answer);
                     }
-                    if let Some(ending) = self.frames() {
+                    if let Some(ending) = self.frames().await {
                         return Ok(ending);
                     }
                 }
                 read = io.frames.read(&mut said), if listens => match read {
                     Ok(count @ 1..) => {
-                        if let Some(ending) = self.heard(&said[..count]) {
+                        if let Some(ending) = self.heard(&said[..count]).await {
                             return Ok(ending);
                         }
                     }
@@ -126,7 +126,7 @@ impl<'a, J: Jar> Watch<'a, J> {
                 }
                 ready = io.pidfd.readable() => {
                     ready.while_doing("watch a jar")?.retain_ready();
-                    return Ok(self.gone());
+                    return Ok(self.gone().await);
                 }
                 () = cancelled(&mut self.cancel) => return Ok(Ending::Cancelled),
                 // The turn after it says what that means.
@@ -136,14 +136,19 @@ impl<'a, J: Jar> Watch<'a, J> {
     }
 
     /// Takes a piece of what the jar says; an end if it completes or breaks the last frame.
-    fn heard(&mut self, piece: &[u8]) -> Option<Ending> {
-        self.speech.feed(piece).or_else(|| self.frames())
+    async fn heard(&mut self, piece: &[u8]) -> Option<Ending> {
+        match self.speech.feed(piece) {
+            None => self.frames().await,
+            ending => ending,
+        }
     }
 
     /// Takes the frames that have come, as long as another call may come.
-    fn frames(&mut self) -> Option<Ending> {
+    async fn frames(&mut self) -> Option<Ending> {
         while self.tools.has_room(self.speech.unread()) {
-            let heard = self.speech.next()?;
+            // Reading a long one takes time. A deadline that passes meanwhile is seen in the next turn.
+            let next = timeout_at(self.deadline.at(), self.speech.next()).await;
+            let heard = next.ok().flatten()?;
             let ending = self.take(heard);
             if ending.is_some() {
                 return ending;
@@ -160,15 +165,15 @@ impl<'a, J: Jar> Watch<'a, J> {
     }
 
     /// The jar's process has ended: whatever it had said by then still counts.
-    fn gone(&mut self) -> Ending {
+    async fn gone(&mut self) -> Ending {
         let mut piece = [0; PIECE];
         while let Ok(count @ 1..) = read_now(&self.jar.io().frames, &mut piece) {
-            if let Some(ending) = self.heard(&piece[..count]) {
+            if let Some(ending) = self.speech.feed(&piece[..count]) {
                 return ending;
             }
         }
         // Calls of one that is gone are only counted.
-        while let Some(heard) = self.speech.next() {
+        while let Some(heard) = self.speech.next().await {
             if let Some(ending) = self.take(heard) {
                 return ending;
             }

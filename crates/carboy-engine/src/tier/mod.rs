@@ -86,8 +86,9 @@ pub(crate) trait Jar: Send + Sync + 'static {
     /// the engine's thread.
     fn files(&self, limits: &Limits) -> impl Future<Output = Files> + Send;
 
-    /// The plain files that it left. To be asked after its end: only then nobody writes any more.
-    fn artifacts(&self) -> Vec<Artifact>;
+    /// The plain files that it left. To be asked after its end: only then nobody writes any more. They
+    /// are not listed on the engine's thread.
+    fn artifacts(&self) -> impl Future<Output = Vec<Artifact>> + Send;
 
     /// Ends it. Nothing in it survives.
     fn kill(&self);

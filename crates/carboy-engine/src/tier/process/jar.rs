@@ -182,8 +182,8 @@ impl Jar for ProcessJar {
         self.directory.files(limits).await
     }
 
-    fn artifacts(&self) -> Vec<Artifact> {
-        self.directory.artifacts()
+    async fn artifacts(&self) -> Vec<Artifact> {
+        self.directory.artifacts().await
     }
 
     /// Nothing in it survives: it is the first process of its pid namespace, or (nested) was never

@@ -14,6 +14,7 @@ use carboy_protocol::{Artifact, LimitName, Limits};
 use rustix::fs::{
     AtFlags, CWD, Dir, FileType, Gid, Mode, Stat, Uid, chownat, fstatfs, mkdirat, statat,
 };
+use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
 
 use crate::tier::Files;
@@ -77,8 +78,14 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
+        let path = std::mem::take(&mut self.path);
         // What cannot be removed now goes when the helper ends, which removes all of it.
-        remove_tree(&self.path).ok();
+        let remove = move || drop(remove_tree(&path));
+        // The guest decided how much there is to remove, and the engine's thread is everybody's.
+        match Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn_blocking(remove)),
+            Err(_) => remove(),
+        }
     }
 }
 
@@ -120,8 +127,12 @@ impl Directory {
 
     /// The plain files that a run left, by name. Links, pipes and devices are not artifacts, and
     /// neither is a name that is not text, or a file that the code hid.
-    pub fn artifacts(&self) -> Vec<Artifact> {
-        artifacts(&self.handle)
+    pub async fn artifacts(&self) -> Vec<Artifact> {
+        // Without a descriptor to spare nothing can be listed.
+        let Ok(handle) = self.handle.try_clone() else { return vec![] };
+        let listed = spawn_blocking(move || artifacts(&handle)).await;
+        // A listing that panicked is one that cannot be had.
+        listed.unwrap_or_default()
     }
 }
 
