@@ -3,11 +3,10 @@
 # walls: full nested
 # first: seccomp
 # second: none
-# expect: ok
-# denies: unknown
+# expect: denied
 # control: bare
 """A newer call answers the same question for whole files. The profile does not know it, and what it
-does not know is refused and named."""
+does not know ends the run."""
 
 import ctypes
 import os

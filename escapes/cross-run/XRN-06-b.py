@@ -3,8 +3,7 @@
 # walls: full nested
 # first: seccomp
 # second: none
-# expect: ok
-# denies: unknown
+# expect: denied
 # control: none: newer kernels answer this call only to the owner of a file
 """The newer way to ask the page cache; no profile names it."""
 

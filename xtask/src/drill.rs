@@ -12,12 +12,13 @@ const ELSEWHERE: &str = "escapes/elsewhere.txt";
 const PROMISES: &str = "SECURITY.md";
 
 /// The folders of the corpus, by the letters with which an id begins.
-const FOLDERS: [(&str, &str); 5] = [
+const FOLDERS: [(&str, &str); 6] = [
     ("CON", "confidentiality"),
     ("INT", "integrity"),
     ("AV", "availability"),
     ("XRN", "cross-run"),
     ("PRO", "protocol"),
+    ("NBR", "neighbours"),
 ];
 
 /// The headings of SECURITY.md whose tables are promises.

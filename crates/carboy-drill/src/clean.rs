@@ -72,21 +72,27 @@ impl Traces {
     }
 }
 
+/// Everything below a process.
 fn descendants(pid: u32) -> BTreeSet<u32> {
     let mut found = BTreeSet::new();
     let mut todo = vec![pid];
     while let Some(pid) = todo.pop() {
-        let threads =
-            std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-        for thread in threads {
-            let children = std::fs::read_to_string(thread.path().join("children"));
-            for child in children.unwrap_or_default().split_whitespace() {
-                if let Ok(child) = child.parse() {
-                    found.insert(child);
-                    todo.push(child);
-                }
-            }
+        for child in children(pid) {
+            found.insert(child);
+            todo.push(child);
         }
     }
     found
+}
+
+/// The processes that a process has started and that are there.
+pub(crate) fn children(pid: u32) -> Vec<u32> {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let lists = threads.map(|thread| std::fs::read_to_string(thread.path().join("children")));
+    lists
+        .flat_map(|list| {
+            let list = list.unwrap_or_default();
+            list.split_whitespace().filter_map(|child| child.parse().ok()).collect::<Vec<u32>>()
+        })
+        .collect()
 }

@@ -11,6 +11,9 @@
 mod canary;
 mod clean;
 mod control;
+mod end;
+mod held;
+mod neighbours;
 pub mod row;
 pub mod workers;
 
@@ -18,16 +21,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use carboy_engine::{Config, Engine, EngineError, Installation, PoolConfig, RunError, ablated};
-use carboy_protocol::{Job, Kind, Outcome, Policy, Status, Walls};
+use carboy_engine::{Config, Engine, Installation, PoolConfig, RunError, ablated};
+use carboy_protocol::{Job, Outcome, Policy, Status, Walls};
 use serde::{Deserialize, Serialize};
-use tokio::sync::OnceCell;
+use tokio::sync::{Mutex, OnceCell};
 
 pub use canary::{Canary, HOLD};
-pub use row::{Control, Row};
+pub use row::{Control, Mode, Row};
 
 use canary::{HOLD_IN_CONTROL, random};
 use clean::Traces;
+use end::{end, failing};
+use neighbours::{Judged, Neighbours};
 
 const CORPUS: &[&str] = &include!(concat!(env!("OUT_DIR"), "/corpus.rs"));
 
@@ -91,12 +96,15 @@ pub enum Controls {
 /// A drill on one host, with one interpreter, in one kind of walls.
 pub struct Drill {
     engine: Arc<Engine>,
+    installation: Installation,
     python: PathBuf,
     walls: Walls,
     scratch: PathBuf,
     controls: Controls,
     /// What there is when no attack is under way.
     at_rest: OnceCell<Traces>,
+    /// The engine of the rows that run beside innocent ones, from the first of them to the next other.
+    neighbours: Mutex<Option<Neighbours>>,
 }
 
 impl Drill {
@@ -116,15 +124,28 @@ impl Drill {
             scratch: scratch.clone(),
             // No jar stands, so that whatever runs after a row is left behind by it.
             pool: PoolConfig { ceiling: 0, ..PoolConfig::default() },
-            ..Config::new(installation, &python)
+            ..Config::new(installation.clone(), &python)
         };
         let engine = Arc::new(Engine::new(config)?);
-        Ok(Drill { engine, python, walls, scratch, controls, at_rest: OnceCell::new() })
+        Ok(Drill {
+            engine,
+            installation,
+            python,
+            walls,
+            scratch,
+            controls,
+            at_rest: OnceCell::new(),
+            neighbours: Mutex::default(),
+        })
     }
 
     /// Runs one row. An error means that the engine itself failed.
     pub async fn run(&self, row: &Row) -> Result<Report, RunError> {
         let started = Instant::now();
+        if row.mode == Mode::Beside {
+            return self.beside(row, started).await;
+        }
+        self.part().await;
         // The zygote is there before anything is counted.
         let at_rest = self.at_rest.get_or_try_init(|| async {
             self.alive().await?;
@@ -147,23 +168,44 @@ impl Drill {
             }
             Control::Bare | Control::Raised(_) => "not run".into(),
         };
-        Ok(Report {
-            id: row.id.clone(),
-            title: row.title.clone(),
-            class: row.class().into(),
-            first: row.first.clone(),
-            second: row.second.clone(),
-            held: faults.is_empty(),
-            ended,
-            control,
-            faults,
-            took_ms: started.elapsed().as_secs_f64() * 1e3,
-        })
+        Ok(report(row, ended, control, faults, started))
+    }
+
+    /// Runs one row beside innocent runs, in an engine that all such rows have in common.
+    async fn beside(&self, row: &Row, started: Instant) -> Result<Report, RunError> {
+        let limits =
+            row.limits_changed(&[]).map_err(std::io::Error::other).map_err(failing("judge"))?;
+        let mut neighbours = self.neighbours.lock().await;
+        let neighbours = match &mut *neighbours {
+            Some(neighbours) => neighbours,
+            none => {
+                let config = Config {
+                    scratch: self.scratch.clone(),
+                    ..Config::new(self.installation.clone(), &self.python)
+                };
+                none.insert(Neighbours::new(config, self.walls)?)
+            }
+        };
+        let Judged { ended, faults } = neighbours.attack(row, &limits).await?;
+        let control = match &row.control {
+            Control::None(reason) => format!("none: {reason}"),
+            Control::Bare | Control::Raised(_) => "not run".into(),
+        };
+        Ok(report(row, ended, control, faults, started))
     }
 
     /// Ends the drill and everything of it.
     pub async fn close(self) {
+        self.part().await;
         self.engine.shutdown().await;
+    }
+
+    /// Ends the engine of the rows that run beside innocent ones: its processes are none that an attack
+    /// leaves behind.
+    async fn part(&self) {
+        if let Some(neighbours) = self.neighbours.lock().await.take() {
+            neighbours.close().await;
+        }
     }
 
     /// An ordinary run works.
@@ -195,7 +237,7 @@ impl Drill {
         };
         let gone = failing("run");
         let mut outcomes = Vec::new();
-        if row.together {
+        if row.mode == Mode::Together {
             let tasks: Vec<_> = row.programs.iter().map(job).collect();
             for task in tasks {
                 outcomes.push(task.await.map_err(std::io::Error::other).map_err(gone)??);
@@ -237,7 +279,7 @@ impl Drill {
             }
             let mut ends: Vec<String> = outcomes.iter().map(end).collect();
             for ended in &ends {
-                if !row.expect.iter().any(|expected| expected == "any" || expected == ended) {
+                if !row.expects(ended) {
                     faults.push(format!("it ended {ended}, and not {}", row.expect.join(" or ")));
                 }
             }
@@ -282,6 +324,28 @@ impl Drill {
     }
 }
 
+/// What came of a row that began at `started`.
+fn report(
+    row: &Row,
+    ended: String,
+    control: String,
+    faults: Vec<String>,
+    started: Instant,
+) -> Report {
+    Report {
+        id: row.id.clone(),
+        title: row.title.clone(),
+        class: row.class().into(),
+        first: row.first.clone(),
+        second: row.second.clone(),
+        held: faults.is_empty(),
+        ended,
+        control,
+        faults,
+        took_ms: started.elapsed().as_secs_f64() * 1e3,
+    }
+}
+
 impl Drop for Drill {
     fn drop(&mut self) {
         // The helper removes what was in it, and nobody can be told any more.
@@ -289,30 +353,9 @@ impl Drop for Drill {
     }
 }
 
-/// The operating system failed us while we did this.
-fn failing(step: &'static str) -> impl Fn(std::io::Error) -> RunError + Copy {
-    move |error| RunError::Engine(EngineError::Os { step, error })
-}
-
 /// Everywhere that a program can put words.
 fn everything_said(outcome: &Outcome) -> String {
     serde_json::to_string(outcome).unwrap_or_default()
-}
-
-/// How a run ended, as a row says it.
-fn end(outcome: &Outcome) -> String {
-    let Some(error) = &outcome.error else { return "ok".into() };
-    match (&error.kind, &error.limit) {
-        (Kind::Limit, Some(limit)) => {
-            let name = serde_json::to_value(limit.name).ok();
-            let name = name.as_ref().and_then(|value| value.as_str()).unwrap_or("unknown");
-            format!("limit {name}")
-        }
-        (kind, _) => {
-            let name = serde_json::to_value(kind).ok();
-            name.as_ref().and_then(|value| value.as_str()).unwrap_or("unknown").to_owned()
-        }
-    }
 }
 
 #[cfg(test)]

@@ -29,13 +29,14 @@ pub const LAYERS: [&str; 22] = [
 ];
 
 /// The classes of the catalogue, by the first letters of an id.
-const CLASSES: [(&str, &str); 6] = [
+const CLASSES: [(&str, &str); 7] = [
     ("CON", "confidentiality"),
     ("INT", "integrity"),
     ("AV", "availability"),
     ("XRN", "cross-run"),
     ("PRO", "protocol"),
     ("API", "api"),
+    ("NBR", "neighbours"),
 ];
 
 /// What shows that the attack works where nothing stops it.
@@ -47,6 +48,18 @@ pub enum Control {
     Raised(Vec<(String, u64)>),
     /// There is none, for this reason.
     None(String),
+}
+
+/// How the programs of a row are run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// One after another.
+    #[default]
+    InTurn,
+    /// At the same time.
+    Together,
+    /// At the same time, beside innocent runs that must not be late.
+    Beside,
 }
 
 /// One row.
@@ -72,8 +85,10 @@ pub struct Row {
     pub control: Control,
     /// How often it is run.
     pub repeat: usize,
-    /// Whether its programs run at the same time.
-    pub together: bool,
+    /// How its programs are run.
+    pub mode: Mode,
+    /// How many callers send each program at once, beside innocent runs.
+    pub at_once: usize,
     /// The programs, each for a jar of its own.
     pub programs: Vec<String>,
 }
@@ -92,7 +107,8 @@ impl Row {
             limits: vec![],
             control: Control::None(String::new()),
             repeat: 1,
-            together: false,
+            mode: Mode::default(),
+            at_once: 1,
             programs: vec![],
         };
         for line in text.lines().map_while(|line| line.strip_prefix("# ")) {
@@ -120,7 +136,9 @@ impl Row {
             "limits" => self.limits = limits(value)?,
             "control" => self.control = control(value)?,
             "repeat" => self.repeat = value.parse().map_err(|_| "not a number".to_owned())?,
-            "mode" if value == "together" => self.together = true,
+            "at once" => self.at_once = value.parse().map_err(|_| "not a number".to_owned())?,
+            "mode" if value == "together" => self.mode = Mode::Together,
+            "mode" if value == "beside" => self.mode = Mode::Beside,
             _ => return Err("unknown, or with an unknown value".into()),
         }
         Ok(())
@@ -146,10 +164,21 @@ impl Row {
         if let Control::Raised(limits) = &self.control {
             self.limits_changed(limits)?;
         }
+        if (self.class() == "neighbours") != (self.mode == Mode::Beside) {
+            return Err("rows of the class neighbours, and no others, have `mode: beside`".into());
+        }
+        if self.mode != Mode::Beside && self.at_once != 1 {
+            return Err("only rows with `mode: beside` have callers at once".into());
+        }
         if self.class() == "unknown" {
             return Err(format!("{} is of no class", self.id));
         }
         Ok(())
+    }
+
+    /// Whether a run may end so.
+    pub fn expects(&self, ended: &str) -> bool {
+        self.expect.iter().any(|expected| expected == "any" || expected == ended)
     }
 
     /// The class, from the id.

@@ -15,7 +15,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinSet;
 
-use crate::{Drill, Report, Row};
+use crate::{Drill, Mode, Report, Row};
 
 /// What a worker says of one row.
 #[derive(Serialize, Deserialize)]
@@ -47,16 +47,35 @@ pub async fn work(drill: &Drill, rows: &[Row]) -> io::Result<()> {
     Ok(())
 }
 
-/// Attacks the rows in so many processes, each started by `command`. `came` hears of each report
-/// when it is there; the result has them in the order of the rows.
+/// Attacks the rows in so many processes, each started by `command`. Rows that measure how long things
+/// take come last, in one process, so that no other row is under way. `came` hears of each report when
+/// it is there; the result has them in the order of the rows.
 pub async fn spread(
     command: impl Fn() -> Command,
     rows: &[&Row],
     jobs: usize,
     mut came: impl FnMut(&Report),
 ) -> io::Result<Vec<Report>> {
-    let waiting: VecDeque<(usize, String)> =
-        rows.iter().enumerate().map(|(place, row)| (place, row.id.clone())).collect();
+    let places = rows.iter().enumerate();
+    let (alone, others): (VecDeque<_>, VecDeque<_>) = places
+        .map(|(place, row)| (place, row.id.clone()))
+        .partition(|(place, _)| rows[*place].mode == Mode::Beside);
+    let mut results = Vec::new();
+    for (rows, jobs) in [(others, jobs), (alone, 1)] {
+        results.extend(stage(&command, rows, jobs, &mut came).await?);
+    }
+    results.sort_by_key(|(place, _)| *place);
+    Ok(results.into_iter().map(|(_, report)| report).collect())
+}
+
+/// Attacks rows, each with its place, in so many processes until there are none left.
+async fn stage(
+    command: impl Fn() -> Command,
+    waiting: VecDeque<(usize, String)>,
+    jobs: usize,
+    mut came: impl FnMut(&Report),
+) -> io::Result<Vec<(usize, Report)>> {
+    let jobs = jobs.min(waiting.len());
     let waiting = std::sync::Arc::new(Mutex::new(waiting));
     let (reports, mut arriving) = tokio::sync::mpsc::unbounded_channel();
     let mut workers = JoinSet::new();
@@ -82,8 +101,7 @@ pub async fn spread(
     while let Some(ended) = workers.join_next().await {
         ended.map_err(io::Error::other)??;
     }
-    results.sort_by_key(|(place, _)| *place);
-    Ok(results.into_iter().map(|(_, report)| report).collect())
+    Ok(results)
 }
 
 /// A process that attacks rows one after the other.

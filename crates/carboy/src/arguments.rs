@@ -69,7 +69,8 @@ pub struct Drill {
     /// Only this row, or all variants of one; may be given more than once
     #[arg(long, value_name = "ID")]
     pub row: Vec<String>,
-    /// Only one class: confidentiality, integrity, availability, cross-run, protocol
+    /// Only one class: confidentiality, integrity, availability, cross-run,
+    /// protocol, neighbours
     #[arg(long)]
     pub class: Option<String>,
     /// The walls to attack
