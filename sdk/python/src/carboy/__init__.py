@@ -18,6 +18,7 @@ from ._errors import (
     RequestError,
     ToolError,
 )
+from ._extract import extract
 from ._limits import Limits
 from ._outcome import (
     CancelledRunError,
@@ -81,6 +82,7 @@ __all__ = [
     "ToolCall",
     "ToolError",
     "Usage",
+    "extract",
     "run",
     "schema",
 ]

@@ -1,0 +1,15 @@
+# title: a compiled loop on all cores
+# packages: numba numpy
+# expect: ok
+# check: result == 332833500.0
+import numpy as np
+from numba import njit, prange
+
+@njit(parallel=True)
+def squares(a):
+    total = 0.0
+    for i in prange(a.size):
+        total += a[i] * a[i]
+    return total
+
+result = float(squares(np.arange(1000.0)))

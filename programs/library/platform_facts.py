@@ -1,0 +1,9 @@
+# title: what machine this is
+# expect: ok
+# check: len(result) == 5
+# agent: refuse
+import os
+import platform
+import sys
+
+result = [platform.platform(), platform.node(), sys.version, os.cpu_count(), os.getcwd()]

@@ -1,0 +1,9 @@
+# title: display() of a notebook
+# packages: pandas
+# expect: error NameError
+# says: print
+# agent: refuse
+import pandas as pd
+
+df = pd.DataFrame({"a": [1]})
+display(df)

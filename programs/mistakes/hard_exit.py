@@ -1,0 +1,8 @@
+# title: leaves with os._exit
+# expect: crash
+# says: os._exit
+# agent: refuse
+import os
+
+print("bye")
+os._exit(3)

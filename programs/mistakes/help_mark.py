@@ -1,0 +1,4 @@
+# title: a question mark of a notebook
+# expect: error SyntaxError
+# agent: refuse
+len?

@@ -1,0 +1,5 @@
+# title: a line that is not indented
+# expect: error IndentationError
+# agent: refuse
+def f():
+return 1

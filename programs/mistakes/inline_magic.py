@@ -1,0 +1,8 @@
+# title: a magic line of a notebook
+# packages: matplotlib
+# expect: error SyntaxError
+# says: notebook
+# agent: refuse
+%matplotlib inline
+import matplotlib.pyplot as plt
+plt.plot([1, 2])

@@ -1,0 +1,7 @@
+# title: a program in a Markdown fence
+# expect: error SyntaxError
+# says: fence
+# agent: refuse
+```python
+result = 1 + 1
+```

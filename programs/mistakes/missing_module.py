@@ -1,0 +1,7 @@
+# title: a package that is not installed
+# expect: error ModuleNotFoundError
+# says: not installed
+# agent: refuse
+import torch
+
+result = torch.zeros(2).tolist()

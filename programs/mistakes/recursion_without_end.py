@@ -1,0 +1,6 @@
+# title: recursion that never ends
+# expect: error RecursionError
+def f(n):
+    return f(n + 1)
+
+result = f(0)

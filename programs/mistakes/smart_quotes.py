@@ -1,0 +1,4 @@
+# title: quotation marks of a word processor
+# expect: error SyntaxError
+# agent: refuse
+result = “hello”

@@ -1,0 +1,5 @@
+# title: a line that is no Python
+# expect: error SyntaxError
+# agent: refuse
+def f(:
+    pass

@@ -1,0 +1,3 @@
+# title: adds text to a number
+# expect: error TypeError
+result = "total: " + 5

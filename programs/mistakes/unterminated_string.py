@@ -1,0 +1,4 @@
+# title: a string without its end
+# expect: error SyntaxError
+# agent: refuse
+result = "abc

@@ -1,0 +1,10 @@
+# title: asks an address with requests
+# packages: requests
+# expect: refuse
+# says: no network
+# agent: refuse
+import requests
+
+r = requests.get("https://api.github.com/users/octocat", timeout=10)
+r.raise_for_status()
+result = r.json()["login"]

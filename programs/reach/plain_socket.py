@@ -1,0 +1,8 @@
+# title: connects to an address
+# expect: refuse
+# says: no network
+# agent: refuse
+import socket
+
+s = socket.socket()
+s.connect(("8.8.8.8", 53))

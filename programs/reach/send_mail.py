@@ -1,0 +1,7 @@
+# title: sends mail
+# expect: refuse
+# says: no network
+# agent: refuse
+import smtplib
+
+smtplib.SMTP("localhost", 25, timeout=3)

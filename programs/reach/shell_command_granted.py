@@ -1,0 +1,8 @@
+# title: a shell command where processes are granted
+# grant: processes=4
+# expect: refuse
+# says: other program
+# agent: refuse
+import subprocess
+
+result = subprocess.run(["ls", "-l"], capture_output=True, text=True).stdout

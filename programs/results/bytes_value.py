@@ -1,0 +1,3 @@
+# title: bytes as the result
+# expect: ok
+result = b"\x89PNG\r\n"

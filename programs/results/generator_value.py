@@ -1,0 +1,3 @@
+# title: a generator as the result
+# expect: ok
+result = (i * i for i in range(3))

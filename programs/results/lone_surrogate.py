@@ -1,0 +1,3 @@
+# title: text with half of a pair
+# expect: ok
+result = "a\ud800b"

@@ -1,0 +1,5 @@
+# title: a module as the result
+# expect: ok
+import math
+
+result = math

@@ -1,0 +1,7 @@
+# title: an object of its own class
+# expect: ok
+class Thing:
+    def __repr__(self):
+        return "<a thing>"
+
+result = Thing()

@@ -1,0 +1,6 @@
+# title: a path as the result
+# expect: ok
+# check: result == "a/b"
+from pathlib import Path
+
+result = Path("a/b")

@@ -1,0 +1,11 @@
+# title: an executor of processes where none are granted
+# expect: refuse
+# says: threads
+# agent: refuse
+from concurrent.futures import ProcessPoolExecutor
+
+def square(x):
+    return x * x
+
+with ProcessPoolExecutor() as ex:
+    result = list(ex.map(square, range(4)))
