@@ -3,10 +3,11 @@
 # walls: full nested
 # first: seccomp
 # second: none
-# expect: denied
+# expect: ok
+# denies: unknown
 # control: bare
 """A newer call answers the same question for whole files. The profile does not know it, and what it
-does not know ends the run."""
+does not know is refused and named."""
 
 import ctypes
 import os

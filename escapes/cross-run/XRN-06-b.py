@@ -3,7 +3,8 @@
 # walls: full nested
 # first: seccomp
 # second: none
-# expect: denied
+# expect: ok
+# denies: unknown
 # control: none: newer kernels answer this call only to the owner of a file
 """The newer way to ask the page cache; no profile names it."""
 

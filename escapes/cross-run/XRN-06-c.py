@@ -3,7 +3,7 @@
 # walls: full nested
 # first: seccomp
 # second: none
-# expect: denied
+# expect: ok
 # control: bare
 """A read that refuses to wait for the disk is an exact oracle of the page cache."""
 

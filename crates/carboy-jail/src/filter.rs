@@ -83,7 +83,8 @@ pub fn compile(profile: &Profile) -> Vec<Instruction> {
         op(TO_INDEX, 0),
         op(LOAD, OFFSET_NUMBER),
     ]);
-    program.extend(search(&words(profile)));
+    let fallback = profile.otherwise.as_ref().map_or(RETURN_KILL, |rule| action(&rule.verdict));
+    program.extend(search(&words(profile, fallback), fallback));
     program
 }
 
@@ -110,64 +111,71 @@ pub fn compile_closing(profile: &Profile) -> Vec<Instruction> {
     program
 }
 
-/// The code for each word of numbers, with the first number of each. What lies behind the last is
-/// killed.
-fn words(profile: &Profile) -> Vec<(u32, Vec<Instruction>)> {
+/// The code for each word of numbers, with the first number of each. What lies behind the last has
+/// no rule, and `fallback` is the answer.
+fn words(profile: &Profile, fallback: u32) -> Vec<(u32, Vec<Instruction>)> {
     let last = profile.calls.keys().next_back().map_or(0, |number| number / WORD);
-    let mut words: Vec<_> = (0..=last).map(|at| (at * WORD, word(profile, at * WORD))).collect();
-    words.push(((last + 1) * WORD, call(&[])));
+    let mut words: Vec<_> =
+        (0..=last).map(|at| (at * WORD, word(profile, at * WORD, fallback))).collect();
+    words.push(((last + 1) * WORD, call(&[], fallback)));
     words
 }
 
 /// The code for the calls from `first` on, as many as a word has bits.
-fn word(profile: &Profile, first: u32) -> Vec<Instruction> {
+fn word(profile: &Profile, first: u32, fallback: u32) -> Vec<Instruction> {
     let mut alike: BTreeMap<u32, u32> = BTreeMap::new();
-    let mut particular = Vec::new();
+    let mut particular: Vec<(u32, Vec<Instruction>)> = Vec::new();
     for (number, rules) in profile.calls.range(first..first + WORD) {
         let bit = 1 << (number % WORD);
         match &rules[..] {
             [rule] if rule.tests.is_empty() => {
                 *alike.entry(action(&rule.verdict)).or_default() |= bit
             }
-            _ => particular.push((bit, call(rules))),
+            _ => {
+                let body = call(rules, fallback);
+                match particular.iter_mut().find(|(_, known)| *known == body) {
+                    Some((bits, _)) => *bits |= bit,
+                    None => particular.push((bit, body)),
+                }
+            }
         }
     }
-    alike.remove(&RETURN_KILL);
+    alike.remove(&fallback);
     let mut code = vec![op(FROM_INDEX, 0)];
     for (action, bits) in alike {
         code.extend(branch(IF_ANY_BIT, bits, 0, 1));
         code.push(op(RETURN, action));
     }
-    for (bit, body) in particular {
-        code.extend(branch(IF_EQUAL, bit, 0, body.len()));
+    for (bits, body) in particular {
+        code.extend(branch(IF_ANY_BIT, bits, 0, body.len()));
         code.extend(body);
     }
-    code.push(op(RETURN, RETURN_KILL));
+    code.push(op(RETURN, fallback));
     code
 }
 
 /// Finds the word that the number lies in.
-fn search(words: &[(u32, Vec<Instruction>)]) -> Vec<Instruction> {
+fn search(words: &[(u32, Vec<Instruction>)], fallback: u32) -> Vec<Instruction> {
     let (low, high) = match words {
-        [] => return call(&[]),
+        [] => return call(&[], fallback),
         [(_, code)] => return code.clone(),
         _ => words.split_at(words.len() / 2),
     };
-    let below = search(low);
+    let below = search(low, fallback);
     let mut code = branch(IF_AT_LEAST, high[0].0, below.len(), 0);
     code.extend(below);
-    code.extend(search(high));
+    code.extend(search(high, fallback));
     code
 }
 
 /// The rules of one call, first fit first.
-fn call(rules: &[Rule]) -> Vec<Instruction> {
+fn call(rules: &[Rule], fallback: u32) -> Vec<Instruction> {
     let mut code = Vec::new();
     for rule in rules {
         code.extend(when_all_hold(&rule.tests, op(RETURN, action(&rule.verdict))));
     }
     if rules.last().is_none_or(|rule| !rule.tests.is_empty()) {
-        code.push(op(RETURN, RETURN_KILL));
+        code.push(op(RETURN, fallback));
     }
     code
 }

@@ -114,7 +114,7 @@ fn describe(plan: &Plan, paint: Paint) -> String {
             "refused",
             format!("{rest} calls get an error, and are named in the outcome if plausible"),
         );
-        page.line("all others", "end the run");
+        page.line("all others", "get an error and are named in the outcome");
     }
     page.heading("kernel limits");
     for limit in &plan.jar.rlimits {

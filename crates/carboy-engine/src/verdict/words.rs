@@ -54,13 +54,14 @@ pub(super) fn limit(name: LimitName, limits: &Limits) -> GuestError {
     error
 }
 
-/// The kernel ended the process on a call that no filter answers.
+/// The kernel ended the process. The filter does that for one reason only.
 pub(super) fn forbidden_call() -> GuestError {
     error(
         Kind::Denied,
         "SIGSYS",
-        "the code made a system call that no profile allows, and the kernel ended it",
-        "use Python's own functions instead of calling the kernel directly",
+        "machine code entered the kernel through its 32-bit or x32 interface, and the kernel ended \
+         the process",
+        "use Python's own functions, or packages built for 64-bit Linux",
     )
 }
 

@@ -8,11 +8,16 @@ use serde::Deserialize;
 
 use super::rule::{Grant, How, ProfileFault, Rule, Test, Verdict};
 
-/// Reads the name of a profile and its rules.
-pub(super) fn read(
-    text: &str,
-    walls: Walls,
-) -> Result<(String, BTreeMap<u32, Vec<Rule>>), ProfileFault> {
+/// What a file says.
+pub(super) struct Contents {
+    pub name: String,
+    pub calls: BTreeMap<u32, Vec<Rule>>,
+    pub otherwise: Option<Rule>,
+    pub spellings: usize,
+}
+
+/// Reads a profile as it holds behind these walls.
+pub(super) fn read(text: &str, walls: Walls) -> Result<Contents, ProfileFault> {
     let file: File = toml::from_str(text).map_err(|error| ProfileFault(error.to_string()))?;
     let mut calls: BTreeMap<u32, Vec<Rule>> = BTreeMap::new();
     let mut add = |name: &str, why: &str, rule: Rule| {
@@ -34,12 +39,20 @@ pub(super) fn read(
     if let Some(name) = file.nested.keys().find(|name| !file.allow.contains_key(*name)) {
         return Err(ProfileFault(format!("{name} is not allowed anywhere, so not nested only")));
     }
+    let allowed = |name: &String| match file.nested.get(name) {
+        Some(answer) if walls == Walls::Nested => Ok(Verdict::Answer(errno(&answer.errno)?)),
+        _ => Ok(Verdict::Allow),
+    };
     for (name, why) in &file.allow {
-        let verdict = match file.nested.get(name) {
-            Some(answer) if walls == Walls::Nested => Verdict::Answer(errno(&answer.errno)?),
-            _ => Verdict::Allow,
-        };
-        add(name, why, Rule { tests: vec![], verdict, hint: None })?;
+        add(name, why, Rule { tests: vec![], verdict: allowed(name)?, hint: None })?;
+    }
+    for (name, spelling) in &file.alike {
+        if !file.allow.contains_key(&spelling.to) {
+            let fault = format!("{name} is like {}, which is not allowed", spelling.to);
+            return Err(ProfileFault(fault));
+        }
+        let verdict = allowed(&spelling.to)?;
+        add(name, &spelling.why, Rule { tests: vec![], verdict, hint: None })?;
     }
     for (name, answer) in &file.answer {
         let verdict = Verdict::Answer(errno(&answer.errno)?);
@@ -52,7 +65,15 @@ pub(super) fn read(
             add(name, &group.hint, Rule { tests: vec![], verdict, hint })?;
         }
     }
-    Ok((file.name, calls))
+    let otherwise = match &file.otherwise {
+        Some(group) => Some(Rule {
+            tests: vec![],
+            verdict: Verdict::Refuse(errno(&group.errno)?),
+            hint: Some(group.hint.clone()),
+        }),
+        None => None,
+    };
+    Ok(Contents { name: file.name, calls, otherwise, spellings: file.alike.len() })
 }
 
 #[derive(Deserialize)]
@@ -60,10 +81,27 @@ pub(super) fn read(
 struct File {
     name: String,
     allow: BTreeMap<String, String>,
+    #[serde(default)]
+    alike: BTreeMap<String, Spelling>,
     answer: BTreeMap<String, Silent>,
     refuse: BTreeMap<String, Group>,
+    otherwise: Option<Otherwise>,
     nested: BTreeMap<String, Silent>,
     case: Vec<Case>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Spelling {
+    to: String,
+    why: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Otherwise {
+    errno: String,
+    hint: String,
 }
 
 #[derive(Deserialize)]
