@@ -272,7 +272,7 @@ impl Drill {
                 return Ok(outcomes.last().map_or(String::new(), end));
             }
             let named = |call: &String| {
-                outcomes.iter().any(|outcome| outcome.denials.iter().any(|d| d.what == *call))
+                outcomes.iter().any(|outcome| outcome.refused().any(|d| d.what == *call))
             };
             for call in row.denies.iter().filter(|call| !named(call)) {
                 faults.push(format!("the outcome names no refused {call}"));

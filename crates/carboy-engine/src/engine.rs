@@ -152,13 +152,18 @@ impl Engine {
             cpu_ms: exit.cpu_us.saturating_sub(record.facts.cpu_before_us) as f64 / 1e3,
             peak_memory_bytes: exit.peak_memory_bytes,
         };
-        let mut denials = record.denials;
-        denials.extend(language::refused_in_run(&record.ending));
+        let said_by_guard = language::refused_in_run(&record.ending);
         let decided = verdict::decide(record.ending, &record.facts, &record.refused, limits);
         let (result, error) = match decided {
             Ok(result) => (result, None),
             Err(error) => (None, Some(*error)),
         };
+        // What a run that ended well was refused it did without.
+        let (mut denials, probes) = match error {
+            Some(_) => (record.denials, vec![]),
+            None => (vec![], record.denials),
+        };
+        denials.extend(said_by_guard);
         let isolation = jar.about().isolation.clone();
         self.pool.bury(jar);
         drop(running);
@@ -170,6 +175,7 @@ impl Engine {
             stdout: record.stdout,
             stderr: record.stderr,
             denials,
+            probes,
             tool_calls: record.tool_calls,
             usage,
             isolation,

@@ -226,8 +226,13 @@ pub struct Outcome {
     pub stdout: Output,
     /// What it wrote to standard error.
     pub stderr: Output,
-    /// What was refused.
+    /// What was refused. Of a run that ended well, only what the language guard refused: the rest are
+    /// `probes`.
     pub denials: Vec<Denial>,
+    /// System calls that were refused in a run that ended well. Libraries try what they can do without,
+    /// so these say nothing about the answer; they are here for whoever watches what code tries.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub probes: Vec<Denial>,
     /// The calls of the caller's tools, in the order they were made.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
@@ -237,4 +242,11 @@ pub struct Outcome {
     pub isolation: Isolation,
     /// The files it left.
     pub artifacts: Vec<Artifact>,
+}
+
+impl Outcome {
+    /// Everything that was refused, whatever came of the run.
+    pub fn refused(&self) -> impl Iterator<Item = &Denial> {
+        self.denials.iter().chain(&self.probes)
+    }
 }

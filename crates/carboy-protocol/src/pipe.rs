@@ -161,7 +161,7 @@ mod tests {
                 )*
             };
         }
-        golden!(FromEngine: "ready" "output" "outcome" "outcome_crash" "failed" "failed_without_id" "call");
+        golden!(FromEngine: "ready" "output" "outcome" "outcome_crash" "outcome_ok" "failed" "failed_without_id" "call");
         golden!(ToEngine: "cancel" "answer" "answer_null" "answer_error");
         // A request is written with every default.
         let run = again::<ToEngine>(include_str!("../../../golden/pipe/run.json"));

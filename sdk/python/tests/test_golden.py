@@ -33,6 +33,7 @@ WRITTEN_BY_ENGINE = {
     "output": ("output", 1),
     "call": ("call", 1),
     "outcome": ("outcome", 1),
+    "outcome_ok": ("outcome", 1),
     "outcome_crash": ("outcome", 1),
     "failed": ("failed", 1),
     "failed_without_id": ("failed", None),
@@ -93,6 +94,15 @@ def test_an_outcome_has_every_field(golden: Path) -> None:
     with pytest.raises(carboy.TimeLimitError) as raised:
         outcome.raise_for_error()
     assert isinstance(raised.value, TimeoutError) and raised.value.outcome is outcome
+
+
+def test_what_a_good_run_was_refused_are_probes(golden: Path) -> None:
+    body = message(golden, "outcome_ok")["outcome"]["outcome"]
+    outcome = carboy.Outcome.from_dict(body)
+    assert (outcome.ok, outcome.denials) == (True, [])
+    assert [(probe.what, probe.count) for probe in outcome.probes] == [("fork", 2)]
+    assert "fork" not in outcome.explain() + repr(outcome)
+    assert carboy.Outcome.from_dict({**body, "probes": []}).probes == []
 
 
 def test_a_crash_says_how_the_process_ended(golden: Path) -> None:

@@ -54,6 +54,7 @@ pub(crate) fn rejected(id: String, walls: Walls, report: &Report) -> Outcome {
         stdout: Output::default(),
         stderr: Output::default(),
         denials: report.violations.iter().map(denial).collect(),
+        probes: vec![],
         usage: Usage::default(),
         isolation: Isolation { tier: "none".into(), walls, layers: Layers::default() },
         tool_calls: vec![],

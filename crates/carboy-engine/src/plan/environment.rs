@@ -8,9 +8,21 @@ use carboy_protocol::Limits;
 use crate::host::Host;
 use crate::plan::base::Base;
 
-/// What numerical libraries ask how many threads they may start.
-const THREADS: [&str; 4] =
-    ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"];
+/// What libraries ask how many threads they may start. Some count processors by themselves unless
+/// they find their own variable.
+const THREADS: [&str; 9] = [
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+    "POLARS_MAX_THREADS",
+    "RAYON_NUM_THREADS",
+    "LOKY_MAX_CPU_COUNT",
+];
+/// A program uses several such libraries, and each starts as many threads as it is told.
+const LIBRARIES: u64 = 4;
 
 /// The whole environment of a zygote. Guest code sees these, but for the loader's, and nothing
 /// else.
@@ -59,7 +71,7 @@ pub(crate) fn own_environment(
 
 /// How many threads numerical libraries may start for themselves under these limits.
 fn library_threads(host: &Host, limits: &Limits) -> u64 {
-    limits.threads.clamp(1, host.processors.max(1))
+    (limits.threads / LIBRARIES).clamp(1, host.processors.max(1))
 }
 
 /// What tells numerical libraries how many threads they may start.

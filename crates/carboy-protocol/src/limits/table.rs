@@ -193,7 +193,8 @@ limits! {
     /// Threads alive at once beside the main one, in one process.
     Threads threads {
         unit: Count,
-        default: 8,
+        default: 32,
+        presets: [32, 32, 64, 128],
         least: 0,
         most: 4_096,
         words: "{} threads beside the main one",

@@ -75,7 +75,7 @@ async fn try_together(
         }
     }
     let counted: BTreeMap<String, u64> =
-        outcome.denials.iter().map(|denial| (denial.what.clone(), denial.count)).collect();
+        outcome.refused().map(|denial| (denial.what.clone(), denial.count)).collect();
     if counted != refused {
         faults.push(format!("counted {counted:?}, the profile refuses {refused:?}"));
     }

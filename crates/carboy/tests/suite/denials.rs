@@ -42,12 +42,13 @@ async fn plausible_offences_are_named_counted_and_hinted() {
     for (name, _) in calls {
         let errno = if name == "io_uring_setup" { 38 } else { 1 };
         assert_eq!(answers[name], serde_json::json!([-1, errno]), "{name}");
-        let denial = outcome.denials.iter().find(|denial| denial.what == name);
-        let denial = denial.unwrap_or_else(|| panic!("{name} is not in {:?}", outcome.denials));
+        let denial = outcome.probes.iter().find(|denial| denial.what == name);
+        let denial = denial.unwrap_or_else(|| panic!("{name} is not in {:?}", outcome.probes));
         assert_eq!((denial.layer, denial.count), (Layer::Seccomp, 1), "{name}");
         assert!(denial.hint.len() > 20, "{name}");
     }
-    assert_eq!(outcome.denials.len(), calls.len());
+    assert_eq!(outcome.probes.len(), calls.len());
+    assert!(outcome.denials.is_empty(), "the run ended well");
     bench.close().await;
 }
 
@@ -70,7 +71,7 @@ result = seen
 ";
     let outcome = bench.ask(code).await;
     assert_eq!(result(&outcome).matches("PermissionError").count(), 5, "{}", result(&outcome));
-    let names: Vec<_> = outcome.denials.iter().map(|denial| denial.what.as_str()).collect();
+    let names: Vec<_> = outcome.probes.iter().map(|denial| denial.what.as_str()).collect();
     for name in ["socket", "fork", "execve", "kill"] {
         assert!(names.contains(&name), "{names:?}");
     }
@@ -85,6 +86,8 @@ async fn a_run_that_ends_on_a_refusal_is_denied() {
     assert_eq!((error.kind, error.type_name.as_str()), (Kind::Denied, "PermissionError"));
     assert_eq!(error.line, Some(3));
     assert!(error.hint.as_ref().unwrap().contains("no network"));
+    assert_eq!(outcome.denials[0].what, "socket");
+    assert!(outcome.probes.is_empty(), "the run did not end well");
     bench.close().await;
 }
 
@@ -96,9 +99,9 @@ async fn a_call_that_no_rule_names_is_an_error_that_is_counted() {
     for name in ["beyond", "all", "ustat"] {
         assert_eq!(answers[name], serde_json::json!([-1, 38]), "{name}");
     }
-    let counted: Vec<_> = outcome.denials.iter().map(|d| (d.what.as_str(), d.count)).collect();
+    let counted: Vec<_> = outcome.probes.iter().map(|d| (d.what.as_str(), d.count)).collect();
     assert_eq!(counted, [("unknown", 2)]);
-    assert!(outcome.denials[0].hint.len() > 20);
+    assert!(outcome.probes[0].hint.len() > 20);
     bench.close().await;
 }
 
@@ -140,7 +143,7 @@ result = [libc.syscall(16, 0, tiocsti, 0, 0, 0, 0), libc.syscall(53, family, 1, 
     let bench = Bench::new();
     let outcome = bench.ask(code).await;
     assert_eq!(result(&outcome), "[-1,-1]");
-    let names: Vec<_> = outcome.denials.iter().map(|denial| denial.what.as_str()).collect();
+    let names: Vec<_> = outcome.probes.iter().map(|denial| denial.what.as_str()).collect();
     assert_eq!(names, ["ioctl", "socketpair"]);
     bench.close().await;
 }

@@ -46,7 +46,7 @@ result = [asyncio.run(main()), squares, sqlite3.connect(':memory:').execute('sel
 ";
         let outcome = bench.ask(code).await;
         assert_eq!(result(&outcome), "[5,[0,1,4],1]");
-        assert!(outcome.denials.is_empty(), "{:?}", outcome.denials);
+        assert_eq!(outcome.refused().count(), 0, "{:?} {:?}", outcome.denials, outcome.probes);
         assert_eq!(outcome.artifacts.len(), 1);
         crate::tools::core(&bench).await;
         guarded(&bench).await;
@@ -79,7 +79,7 @@ result = [text.format(rows[0], rows[0]._note), when.day, os.path.basename('a/b')
         ("if 0: exec = 1\nexec('1')", "blocked-builtin"),
     ] {
         let outcome = bench.run(agent(), code).await;
-        let refused = outcome.denials.first().map(|denial| denial.what.as_str());
+        let refused = outcome.refused().next().map(|denial| denial.what.as_str());
         assert_eq!(refused, Some(rule), "{code}: {:?}", outcome.error);
     }
 }

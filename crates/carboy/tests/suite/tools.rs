@@ -78,7 +78,7 @@ pub async fn core(bench: &Bench) {
     let code = "import asyncio\nn = await asyncio.gather(*map(look, range(5)))\nlen(n)";
     let outcome = ask(bench, code).await;
     assert_eq!((result(&outcome).as_str(), outcome.tool_calls.len()), ("5", 5));
-    assert!(outcome.denials.is_empty());
+    assert_eq!(outcome.refused().count(), 0);
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ class Limits:
 
     Defaults: 30 s on the clock, 10 s of processor time, 256 MiB of memory, 200 kB of printed
     output, 1 MiB of JSON in the result, 100 levels of nesting in the result, 10 MiB in files, 1,000
-    files and directories, 64 files open at once, 8 threads beside the main one, 0 child processes,
+    files and directories, 64 files open at once, 32 threads beside the main one, 0 child processes,
     1,000 refused calls, 1,000 tool calls, 16 MiB of JSON in the arguments of tool calls.
     """
 
@@ -83,7 +83,7 @@ DEFAULT_LIMITS: dict[str, int] = {
     "file_bytes": 10_485_760,
     "files": 1_000,
     "open_files": 64,
-    "threads": 8,
+    "threads": 32,
     "processes": 0,
     "denials": 1_000,
     "tool_calls": 1_000,
@@ -96,21 +96,25 @@ PRESETS: dict[str, dict[str, int]] = {
         "wall_ms": 10_000,
         "cpu_ms": 5_000,
         "memory_bytes": 268_435_456,
+        "threads": 32,
     },
     "medium": {
         "wall_ms": 30_000,
         "cpu_ms": 30_000,
         "memory_bytes": 536_870_912,
+        "threads": 32,
     },
     "high": {
         "wall_ms": 60_000,
         "cpu_ms": 120_000,
         "memory_bytes": 1_073_741_824,
+        "threads": 64,
     },
     "max": {
         "wall_ms": 120_000,
         "cpu_ms": 480_000,
         "memory_bytes": 2_147_483_648,
+        "threads": 128,
     },
 }
 

@@ -118,6 +118,7 @@ class Record:
     stdout_truncated: bool
     stderr_truncated: bool
     denials: list[Denial]
+    probes: list[Denial]
     tool_calls: list[ToolCall]
     usage: Usage
     isolation: Isolation
@@ -168,6 +169,7 @@ _MAKERS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
     "stdout_truncated": lambda body: body["stdout"]["truncated"],
     "stderr_truncated": lambda body: body["stderr"]["truncated"],
     "denials": lambda body: [_made(Denial, each) for each in body["denials"]],
+    "probes": lambda body: [_made(Denial, each) for each in body.get("probes", ())],
     "tool_calls": lambda body: [_made(ToolCall, each) for each in body.get("tool_calls", ())],
     "usage": lambda body: _made(Usage, body["usage"]),
     "isolation": lambda body: _made(Isolation, body["isolation"]),
