@@ -16,7 +16,7 @@ use crate::program::literal::literals;
 /// What a program defines itself.
 #[derive(Default)]
 pub(crate) struct Gathered<'a> {
-    /// The names bound in each function, by where it starts.
+    /// The names bound in each function or class, by where it starts.
     pub functions: HashMap<TextSize, HashSet<&'a str>>,
     /// The names bound outside of functions.
     pub module: HashSet<&'a str>,
@@ -30,6 +30,13 @@ pub(crate) struct Gathered<'a> {
     pub imported: HashSet<&'a str>,
     /// Underscore names that it defines for its own objects.
     pub own: BTreeSet<String>,
+}
+
+impl Gathered<'_> {
+    /// Whether the function or class that starts here binds a name.
+    pub fn binds(&self, start: TextSize, name: &str) -> bool {
+        self.functions.get(&start).is_some_and(|names| names.contains(name))
+    }
 }
 
 /// How a program makes a class.

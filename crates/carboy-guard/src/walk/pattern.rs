@@ -92,8 +92,7 @@ impl<'a> Walker<'a> {
         let Expr::Name(class) = &*node.value else { return false };
         let definitions = self.gathered.classes.get(class.id.as_str());
         let sets_it = |start: Option<TextSize>| {
-            let names = start.and_then(|start| self.gathered.functions.get(&start));
-            names.is_some_and(|names| names.contains(node.attr.as_str()))
+            start.is_some_and(|start| self.gathered.binds(start, &node.attr))
         };
         self.classes.is_known(&node.value)
             && definitions.is_some_and(|all| all.iter().all(|one| sets_it(one.body())))

@@ -11,6 +11,7 @@ impl<'a> Walker<'a> {
         self.gathered.module.contains(name)
             || self.given.contains(name)
             || self.bound.get(name).is_some_and(|count| *count > 0)
+            || self.class.is_some_and(|class| self.gathered.binds(class, name))
     }
 
     /// Whether this is the builtin of that name.
@@ -30,22 +31,20 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Walks what belongs to a function or a class.
+    /// Walks what belongs to a function or a class. What a function binds is seen in all that stands in
+    /// it; what a class binds is seen in its own body only, not in its methods.
     pub fn within(&mut self, start: TextSize, place: Place, walk: impl FnOnce(&mut Self)) {
-        let class = (place == Place::Class).then_some(start);
+        let is_class = place == Place::Class;
         let place = std::mem::replace(&mut self.place, place);
-        let around = std::mem::replace(&mut self.class, class);
-        // What a class binds is not seen in its methods.
-        if let Some(around) = around {
-            self.unbind(around);
+        let class = std::mem::replace(&mut self.class, is_class.then_some(start));
+        if !is_class {
+            self.rebind(start);
         }
-        self.rebind(start);
         walk(self);
-        self.unbind(start);
-        if let Some(around) = around {
-            self.rebind(around);
+        if !is_class {
+            self.unbind(start);
         }
-        self.class = around;
+        self.class = class;
         self.place = place;
     }
 

@@ -51,7 +51,7 @@ pub(crate) struct Walker<'a> {
     pub given: HashSet<&'a str>,
     pub tokens: &'a Tokens,
     pub place: Place,
-    /// The names that enclosing functions and classes bind, with how many of them do.
+    /// The names that enclosing functions bind, with how many of them do.
     pub bound: HashMap<&'a str, usize>,
     /// The class whose body this is, by where it starts.
     pub class: Option<TextSize>,

@@ -13,7 +13,7 @@ warnings.simplefilter("ignore")
 
 
 def clean(text):
-    # Half characters cannot be written; the parser in Rust replaces them too.
+    # Unpaired surrogates cannot be encoded; the parser in Rust replaces them too.
     return "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text)
 
 
