@@ -36,6 +36,26 @@ pub(crate) fn kill(pidfd: impl AsFd) {
     pidfd_send_signal(pidfd, Signal::KILL).ok();
 }
 
+/// Whether every thread of a process has begun to end, although the process may not have ended yet: its
+/// descriptors close before its end can be seen, and on a busy machine much lies in between.
+pub(crate) fn is_ending(pid: u32) -> bool {
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else {
+        return true;
+    };
+    threads.flatten().all(|thread| {
+        // One that cannot be read any more has ended.
+        fs::read_to_string(thread.path().join("stat")).map_or(true, |stat| says_ending(&stat))
+    })
+}
+
+/// Whether the flags in a `/proc/PID/stat` have the kernel's `PF_EXITING`.
+fn says_ending(stat: &str) -> bool {
+    const PF_EXITING: u64 = 0x4;
+    // The name in parentheses is the process's own choice, so fields are counted behind it.
+    let flags = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(6));
+    flags.and_then(|flags| flags.parse::<u64>().ok()).is_some_and(|flags| flags & PF_EXITING != 0)
+}
+
 /// `/proc/PID/status`, as it was when it was read.
 #[derive(Clone, Debug)]
 pub(crate) struct Status(String);
@@ -173,5 +193,29 @@ pub(crate) fn memory(pid: u32) -> io::Result<(u64, u64)> {
     match (pages.first(), pages.get(5)) {
         (Some(all), Some(data)) => Ok((all * page, data * page)),
         _ => Err(io::Error::new(io::ErrorKind::InvalidData, "statm is not as expected")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_are_read_behind_the_name() {
+        let stat = |flags: u32| format!("7 (a ) 4 4 4) R 1 7 7 0 -1 {flags} 100 0 0 0\n");
+        assert!(!says_ending(&stat(0x40_0040)));
+        assert!(says_ending(&stat(0x40_0044)));
+        assert!(!says_ending("7 (cut"));
+    }
+
+    #[test]
+    fn a_zombie_is_ending_and_we_are_not() {
+        assert!(!is_ending(std::process::id()));
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        // It is not waited for before that, so its number is its own.
+        while !is_ending(child.id()) {
+            std::thread::yield_now();
+        }
+        child.wait().unwrap();
     }
 }

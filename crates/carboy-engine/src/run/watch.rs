@@ -66,8 +66,14 @@ impl<'a, J: Jar> Watch<'a, J> {
             let listens = closing.is_none() && self.tools.has_room(self.speech.unread());
             // Against the clock, not only by the timer: what keeps this loop busy must not put off its
             // end.
-            if let Some(ending) = over(closing, deadline, Moment::now()) {
-                return Ok(ending);
+            match over(closing, deadline, Moment::now()) {
+                // Its end closed the pipe; how it ended is known when it has.
+                Some(Ending::PipeClosed) if self.jar.is_ending() => {
+                    self.speech.close();
+                    continue;
+                }
+                Some(ending) => return Ok(ending),
+                None => {}
             }
             let io = self.jar.io();
             tokio::select! {

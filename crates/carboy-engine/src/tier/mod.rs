@@ -62,6 +62,9 @@ pub(crate) trait Jar: Send + Sync + 'static {
     /// Whether its process is still there.
     fn is_alive(&self) -> bool;
 
+    /// Whether its process has begun to end and nothing in it runs any more.
+    fn is_ending(&self) -> bool;
+
     /// Whether it may still be handed out: what it came from has not been replaced.
     fn is_current(&self) -> bool;
 

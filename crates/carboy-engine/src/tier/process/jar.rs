@@ -144,6 +144,10 @@ impl Jar for ProcessJar {
         ready_now(self.io.pidfd.get_ref()).is_ok_and(|ready| ready.is_empty())
     }
 
+    fn is_ending(&self) -> bool {
+        proc::is_ending(self.about.pid)
+    }
+
     fn is_current(&self) -> bool {
         !self.zygote.is_retired()
     }
