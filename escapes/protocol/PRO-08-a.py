@@ -1,5 +1,5 @@
 # id: PRO-08-a
-# title: answers and raises with half a character
+# title: answers and raises with an unpaired surrogate
 # walls: full nested
 # first: frames
 # second: none

@@ -170,7 +170,7 @@ impl Gate {
             && self.config.running_per_tenant.is_none_or(|most| own < most)
     }
 
-    /// Refuses who would wait in vain.
+    /// Refuses those whose deadline would pass before their turn.
     fn check(&self, state: &State, tenant: &str, deadline: Option<Instant>) -> Result<(), Busy> {
         let of = |name: &str| {
             let found = state.line.iter().find(|(tenant, _)| tenant == name);

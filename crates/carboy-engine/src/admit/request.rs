@@ -74,7 +74,7 @@ fn check_name(name: &str) -> Result<(), String> {
         return Err("that is no Python name".into());
     }
     if KEYWORDS.contains(&name) {
-        return Err("that is a word of Python's own".into());
+        return Err("that is a Python keyword".into());
     }
     if name.starts_with("__") {
         return Err("names with two underscores are the interpreter's own".into());
