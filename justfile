@@ -1,6 +1,6 @@
 # The gate and its parts. `just check` is what CI runs.
-# Everything is built in the release profile and in one target directory, so that nothing is built
-# twice.
+# The program and its library are built in the release profile, everything else in the dev profile, all in
+# one target directory, so that nothing is built twice.
 
 set shell := ["bash", "-euo", "pipefail", "-c"]
 
@@ -9,7 +9,15 @@ default:
     @just --list --unsorted
 
 # Everything that must hold before a change is pushed.
-check: fmt clippy deny tidy python docs test
+check: fmt build build-tests lints-and-tests
+
+# Lints take what the tests leave of the processors: tests wait more than they compute.
+[parallel]
+[private]
+lints-and-tests: lints test-everywhere
+
+[private]
+lints: tidy deny python clippy docs programs
 
 # The formatting, checked; `cargo fmt --all` mends it.
 fmt:
@@ -17,7 +25,7 @@ fmt:
 
 # Lints on all targets, warnings denied.
 clippy:
-    cargo clippy --workspace --all-targets --release -- -D warnings
+    nice cargo clippy --quiet --workspace --all-targets -- -D warnings
 
 # What comes from outside: licences, banned crates, sources.
 deny:
@@ -29,20 +37,34 @@ tidy:
 
 # Lints, formatting and types of the Python package and of the half that runs in jars.
 python:
-    tests/python
+    nice tests/python
 
 # The API documentation, warnings denied, and the examples in it.
 docs:
-    RUSTDOCFLAGS=-Dwarnings cargo doc --workspace --no-deps --release
-    cargo test --workspace --release --doc --quiet
+    RUSTDOCFLAGS=-Dwarnings nice cargo doc --quiet --workspace --no-deps
+    nice cargo test --workspace --doc --quiet
 
-# The program and the libraries.
+# The program and its library, as they are shipped.
 build:
-    cargo build --workspace --release
+    cargo build --release --package carboy --package carboy-zygote
 
-# All tests: as root, as an ordinary user, in nested walls, and of the Python package.
-test: build
+[private]
+build-tests:
+    cargo build --package xtask
+    cargo test --workspace --no-run
+
+# The tests whose names contain NAME, as you, with a build for development; without a name all tests in all settings, which needs root.
+test *NAME:
+    @{{ if NAME == "" { "just test-everywhere" } else { "tests/some " + NAME } }}
+
+# All tests: as root, as an ordinary user, in nested walls, of the Python package, and with a layer missing.
+[private]
+test-everywhere: build
     tests/run
+
+# Honest programs in jars: the first tier; `tests/programs --all` runs everything.
+programs: build
+    nice tests/programs
 
 # The Python package as its users get it: the wheel in a fresh environment.
 sdk: build

@@ -29,7 +29,8 @@ class ProgramHook(BuildHookInterface[Any]):
             raise SystemExit("error: the wheel is built in a checkout of the repository of carboy")
 
         # The same command as `just build`, so that nothing is compiled twice.
-        subprocess.run(["cargo", "build", "--workspace", "--release"], cwd=workspace, check=True)
+        build = ["cargo", "build", "--release", "--package", "carboy", "--package", "carboy-zygote"]
+        subprocess.run(build, cwd=workspace, check=True)
         command = ["cargo", "metadata", "--format-version=1", "--no-deps"]
         metadata = json.loads(subprocess.check_output(command, cwd=workspace))
 

@@ -54,9 +54,9 @@ fn missing(tree: &Tree, evidence: &Evidence) -> io::Result<Option<String>> {
         }
         Evidence::File(path) => (tree.exists(path), format!("names {path}, which does not exist")),
         Evidence::Setting(name) => {
-            let arm = format!("{name})");
-            let script = tree.text(SETTINGS)?;
-            let is_there = script.lines().any(|line| line.trim_start().starts_with(&arm));
+            // The head of the script lists them, and the script refuses others.
+            let head = format!("#   {name} ");
+            let is_there = tree.text(SETTINGS)?.lines().any(|line| line.starts_with(&head));
             (is_there, format!("names the setting `{name}`, which {SETTINGS} does not have"))
         }
         Evidence::Bench(name) => {

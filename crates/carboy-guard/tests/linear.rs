@@ -99,14 +99,16 @@ fn a_check_takes_time_in_proportion_to_the_source() {
     let mut slow = vec![];
     for (name, shape) in SHAPES {
         let (small, large) = (shape(SMALL), shape(TIMES * SMALL));
-        // The best of a few: an interrupt can only make one longer.
-        let ratio = (0..3)
-            .map(|_| {
-                let once = time(&large);
-                let as_much: f64 = (0..TIMES).map(|_| time(&small)).sum();
-                once.max(LEAST) / as_much.max(LEAST)
-            })
-            .fold(f64::MAX, f64::min);
+        // The best of a few: an interrupt can only make one longer. One that is good enough ends it.
+        let mut ratio = f64::MAX;
+        for _ in 0..3 {
+            let once = time(&large);
+            let as_much: f64 = (0..TIMES).map(|_| time(&small)).sum();
+            ratio = ratio.min(once.max(LEAST) / as_much.max(LEAST));
+            if ratio <= MOST {
+                break;
+            }
+        }
         println!("{name}: {ratio:.2}");
         if ratio > MOST {
             slow.push(format!("{name}: {ratio:.1} times as long as in pieces"));
