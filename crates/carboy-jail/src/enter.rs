@@ -21,8 +21,9 @@ use serde::{Deserialize, Serialize};
 use crate::fault::{OrFault, expect};
 use crate::files::{self, Writable};
 use crate::limits::{Resource, Rlimit};
-use crate::plan::{JarPlan, JarWalls, SECCOMP_FD, ZYGOTE_CONTROL_FD, ZygotePlan};
-use crate::{control, identity, landlock, limits, privileges, root};
+use crate::plan::{JarPlan, JarWalls, SECCOMP_FD, ZYGOTE_CONTROL_FD, ZYGOTE_SCORE_FD, ZygotePlan};
+use crate::rank::OomScore;
+use crate::{control, identity, landlock, limits, privileges, rank, root};
 
 /// Builds the walls of a zygote around this process and becomes its interpreter.
 pub(crate) fn enter(
@@ -32,6 +33,9 @@ pub(crate) fn enter(
 ) -> Result<Infallible, SetupFault> {
     // Until the maps are written this process has no valid user, and can create nothing.
     identity::wait_for_maps(go)?;
+    // While /proc is still there, and before a change of identity takes away the right to open it.
+    let score = OomScore::open()?;
+    score.apply(plan.oom_score_adj)?;
     if plan.walls == Walls::Full {
         // With the caller's own rights: root may reach an interpreter that the jar's user may not.
         let trees = root::take_sources(&plan.mounts)?;
@@ -65,9 +69,10 @@ pub(crate) fn enter(
     die_with_parent()?;
     setsid().or_fault("session", "setsid", "")?;
     carboy_sys::default_signals().or_fault("session", "sigaction", "defaults")?;
-    // Descriptors last: control at its fixed number, all others gone at exec.
+    // Descriptors last: control and the score at their fixed numbers, all others gone at exec.
     fds::place(control, ZYGOTE_CONTROL_FD).or_fault("descriptors", "dup2", "control")?;
-    fds::close_from_at_exec(ZYGOTE_CONTROL_FD as u32 + 1).or_fault(
+    score.leave()?;
+    fds::close_from_at_exec(ZYGOTE_SCORE_FD as u32 + 1).or_fault(
         "descriptors",
         "close_range",
         "",
@@ -132,6 +137,8 @@ fn confine(walls: &JarWalls, plan: &JarPlan) -> Result<(SealReport, OwnedFd, Own
     // Nothing outlives the zygote. In full walls the pid namespace ensures that as well.
     die_with_parent()?;
     setsid().or_fault("session", "setsid", "")?;
+    // Before the filter forbids it. All threads and children of the guest inherit it.
+    rank::yield_processor(walls.nice)?;
     // Needs CAP_SYS_ADMIN; after this there is no mount left to make.
     let writable = files::prepare(&plan.directory)?;
     // Before capabilities go: lowering needs none, and nothing can raise a limit afterwards.

@@ -99,6 +99,10 @@ pub fn hint(fault: &SetupFault) -> &'static str {
             "could not set a resource limit; the hard limit of the calling shell may be lower \
              (`ulimit -H -a`)"
         }
+        "rank" => {
+            "a jar must yield to the engine: `/proc` must be mounted and writable for one's own \
+             processes, and no filter around carboy may forbid setpriority"
+        }
         "identity" => {
             "could not switch to the jar's user; run carboy as an ordinary user, or as root \
              with CAP_SETUID and CAP_SETGID"

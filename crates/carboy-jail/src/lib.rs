@@ -27,6 +27,7 @@ mod mappings;
 mod plan;
 mod privileges;
 pub mod profile;
+mod rank;
 mod removal;
 mod root;
 
@@ -41,6 +42,7 @@ pub use limits::{Resource, Rlimit};
 pub use mappings::shared_writable;
 pub use plan::{
     Identity, JAR_FDS, JarDirectory, JarPlan, JarWalls, LandlockPlan, Link, Mount, MountKind,
-    SECCOMP_FD, ZYGOTE_CONTROL_FD, ZygotePlan,
+    SECCOMP_FD, ZYGOTE_CONTROL_FD, ZYGOTE_SCORE_FD, ZygotePlan,
 };
+pub use rank::{OomScore, rank_fault};
 pub use removal::{open_directory, remove_tree};

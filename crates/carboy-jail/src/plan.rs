@@ -11,6 +11,8 @@ use crate::limits::Rlimit;
 
 /// The number at which a zygote finds its control socket.
 pub const ZYGOTE_CONTROL_FD: RawFd = 3;
+/// The number at which a zygote finds its `oom_score_adj` open.
+pub const ZYGOTE_SCORE_FD: RawFd = 4;
 /// What a jar holds: standard streams, the pipe its job comes through, the pipe its frames go to.
 pub const JAR_FDS: [RawFd; 5] = [0, 1, 2, 3, 4];
 /// Where a jar holds the socket for its last word while it seals itself; closed before any guest
@@ -73,6 +75,8 @@ pub struct ZygotePlan {
     pub walls: Walls,
     /// Who it is.
     pub identity: Identity,
+    /// How soon the kernel ends it when memory runs out: after every jar, and before the engine.
+    pub oom_score_adj: i32,
     /// The host name inside.
     pub hostname: String,
     /// What is visible of the host. Empty in nested walls, where Landlock alone restricts paths.
@@ -130,6 +134,10 @@ pub struct JarWalls {
     pub walls: Walls,
     /// Who it is.
     pub identity: Identity,
+    /// How far it yields the processor to others.
+    pub nice: i32,
+    /// How soon the kernel ends it when memory runs out.
+    pub oom_score_adj: i32,
     /// The host name inside.
     pub hostname: String,
     /// The rules for Landlock.

@@ -5,8 +5,8 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use carboy_jail::{
-    JarPlan, JarWalls, SECCOMP_FD, ZYGOTE_CONTROL_FD, receive, seal, send, send_patiently,
-    shared_writable,
+    JarPlan, JarWalls, OomScore, SECCOMP_FD, ZYGOTE_CONTROL_FD, rank_fault, receive, seal, send,
+    send_patiently, shared_writable,
 };
 use carboy_protocol::{FromZygote, SetupFault, ToZygote, WIRE_VERSION, Walls};
 use carboy_sys::cpython::ForkHooks;
@@ -34,6 +34,9 @@ struct Zygote {
     ready: OwnedFd,
     hooks: ForkHooks,
     walls: JarWalls,
+    /// How soon the kernel ends this process when memory runs out, and how soon it is meant to.
+    score: OomScore,
+    own_score: i32,
     jars: BTreeMap<u64, OwnedFd>,
 }
 
@@ -78,6 +81,8 @@ impl Zygote {
         // The exec made us dumpable again.
         set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
         let control = fds::inherited(ZYGOTE_CONTROL_FD)?;
+        let score = OomScore::inherited()?;
+        let own_score = score.get()?;
         let null = openat(CWD, "/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
         let null = rustix::io::fcntl_dupfd_cloexec(null, SECCOMP_FD + 1)?;
         // Keeps the fixed numbers of a jar taken, so that no pipe is ever made on one of them.
@@ -90,7 +95,7 @@ impl Zygote {
             return Ok(None);
         };
         let hooks = ForkHooks::find()?;
-        Ok(Some(Zygote { control, ready, hooks, walls, jars: BTreeMap::new() }))
+        Ok(Some(Zygote { control, ready, hooks, walls, score, own_score, jars: BTreeMap::new() }))
     }
 
     /// Memory that all jars would share, if there is any. Inside full walls nothing shows it, and the
@@ -131,7 +136,17 @@ impl Zygote {
 
     /// Forks one jar. Returns an end only in the child.
     fn fork(&mut self, jar: u64, plan: &JarPlan) -> io::Result<Option<End>> {
-        match self.try_fork() {
+        if let Err(error) = self.score.set(self.walls.oom_score_adj) {
+            let fault = rank_fault(&error);
+            send(&self.control, &FromZygote::NotForked { jar, fault }, &[])?;
+            return Ok(None);
+        }
+        let forked = self.try_fork();
+        if !matches!(forked, Ok((Forked::Child, _))) {
+            // One that stays as it is goes before the jars that it holds: it must not go on.
+            self.score.set(self.own_score)?;
+        }
+        match forked {
             Err(error) => {
                 let fault = SetupFault {
                     layer: "fork".into(),

@@ -6,7 +6,7 @@ mod python;
 
 use std::fs;
 
-use rustix::process::{getegid, geteuid};
+use rustix::process::{getegid, geteuid, getpriority_process};
 use serde::Serialize;
 
 pub use install::Installation;
@@ -30,6 +30,10 @@ pub struct Host {
     pub spare_id: Option<u32>,
     /// Processors this process may use.
     pub processors: u64,
+    /// The engine's nice value.
+    pub nice: i32,
+    /// The engine's `oom_score_adj`.
+    pub oom_score_adj: i32,
 }
 
 impl Host {
@@ -43,6 +47,8 @@ impl Host {
             gid: getegid().as_raw(),
             spare_id,
             processors: std::thread::available_parallelism().map_or(1, |n| n.get() as u64),
+            nice: getpriority_process(None).unwrap_or(0),
+            oom_score_adj: read("/proc/self/oom_score_adj").trim().parse().unwrap_or(0),
         }
     }
 }

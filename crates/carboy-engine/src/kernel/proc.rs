@@ -180,6 +180,11 @@ pub(crate) fn mappings(pid: u32) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
+/// How soon the kernel ends a process when memory runs out.
+pub(crate) fn oom_score_adj(pid: u32) -> io::Result<String> {
+    Ok(fs::read_to_string(format!("/proc/{pid}/oom_score_adj"))?.trim().to_owned())
+}
+
 /// How many descriptors a process has open: newer kernels (6.2) say it as the size of the folder.
 pub(crate) fn open_descriptors(pid: u32) -> Option<u64> {
     fs::metadata(format!("/proc/{pid}/fd")).ok().map(|folder| folder.len())

@@ -88,7 +88,15 @@ mod tests {
         let program = folder.join("bin/python");
         std::fs::write(&program, "").unwrap();
         let real = folder.canonicalize().unwrap();
-        let host = Host { landlock_abi: 7, uid: 1000, gid: 1000, spare_id: None, processors: 2 };
+        let host = Host {
+            landlock_abi: 7,
+            uid: 1000,
+            gid: 1000,
+            spare_id: None,
+            processors: 2,
+            nice: 0,
+            oom_score_adj: 0,
+        };
         let installation = Installation { program: "/x/carboy".into(), zygote: "/x/z.so".into() };
         let python = Python {
             program,

@@ -23,7 +23,7 @@ pub use ablation::ablated;
 pub(crate) use base::Base;
 pub(crate) use environment::own_environment;
 pub(crate) use jar::{Shape, jar};
-pub(crate) use walls::{LANDLOCK_LEAST, identity, profile, walls, writes_to_host};
+pub(crate) use walls::{JAR_SCORE, LANDLOCK_LEAST, identity, profile, walls, writes_to_host};
 pub(crate) use zygote::zygote;
 
 /// A policy resolved against a host, as `carboy explain` prints it.

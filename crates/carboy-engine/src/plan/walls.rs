@@ -19,6 +19,23 @@ pub(super) const DEVICES: [&str; 3] = ["/dev/null", "/dev/random", "/dev/urandom
 /// The user and group of guest code inside full walls.
 const INSIDE: u32 = 1000;
 
+/// How much further than the engine jars yield the processor: a third of its share, where they compete.
+const YIELDS: i32 = 5;
+/// The highest nice value that there is.
+const MOST_NICE: i32 = 19;
+/// The highest `oom_score_adj` that there is: when memory runs out, the kernel ends jars first.
+pub(crate) const JAR_SCORE: i32 = 1000;
+
+/// How far jars yield the processor.
+fn nice(host: &Host) -> i32 {
+    (host.nice + YIELDS).min(MOST_NICE)
+}
+
+/// When memory runs out, zygotes go after all jars and before the engine.
+pub(super) fn zygote_score(host: &Host) -> i32 {
+    host.oom_score_adj.midpoint(JAR_SCORE)
+}
+
 /// Whether jars write to a directory of the host, because they have no file system of their own.
 pub(crate) fn writes_to_host(walls: Walls) -> bool {
     match walls {
@@ -62,6 +79,8 @@ pub(crate) fn walls(base: &Base, walls: Walls, profile: &Profile) -> Result<JarW
     let walls = JarWalls {
         walls,
         identity: identity(&base.host, walls),
+        nice: nice(&base.host),
+        oom_score_adj: JAR_SCORE,
         hostname: HOSTNAME.into(),
         landlock: LandlockPlan { abi, readable },
         profile: profile.name.clone(),
@@ -71,4 +90,18 @@ pub(crate) fn walls(base: &Base, walls: Walls, profile: &Profile) -> Result<JarW
     #[cfg(feature = "ablation")]
     let walls = crate::plan::ablation::walls(walls);
     Ok(walls)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jars_yield_to_zygotes_and_zygotes_to_the_engine() {
+        let host = |nice, oom_score_adj| Host { nice, oom_score_adj, ..Host::look() };
+        assert_eq!((nice(&host(0, 0)), zygote_score(&host(0, 0))), (5, 500));
+        assert_eq!((nice(&host(17, 0)), zygote_score(&host(0, -1000))), (19, 0));
+        // Where the engine is the first to go already, none of them can be before it.
+        assert_eq!(zygote_score(&host(0, 1000)), 1000);
+    }
 }

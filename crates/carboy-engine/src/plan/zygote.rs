@@ -7,7 +7,7 @@ use carboy_protocol::{WIRE_VERSION, Walls};
 
 use crate::plan::base::Base;
 use crate::plan::environment::{environment, usual_threads};
-use crate::plan::walls::{DEVICES, HOSTNAME, identity};
+use crate::plan::walls::{DEVICES, HOSTNAME, identity, zygote_score};
 
 /// Where the zygote library lies inside full walls.
 const LIBRARY_INSIDE: &str = "/carboy/zygote.so";
@@ -36,6 +36,7 @@ pub(crate) fn zygote(base: &Base, walls: Walls, folder: Option<PathBuf>) -> Zygo
         wire: WIRE_VERSION,
         walls,
         identity: identity(&base.host, walls),
+        oom_score_adj: zygote_score(&base.host),
         hostname: HOSTNAME.into(),
         mounts: inside.mounts,
         links: inside.links,

@@ -88,6 +88,7 @@ fn both_walls() {
         ("prctl:0=38", "EPERM", "no new privileges: prctl"),
         ("prctl:0=1", "EPERM", "fork: prctl"),
         ("setsid", "EPERM", "session: setsid"),
+        ("setpriority", "EPERM", "rank: setpriority"),
         ("close_range", "ENOSYS", "descriptors: close_range"),
         // RLIMIT_CPU, RLIMIT_DATA
         ("prlimit64:1=0", "EPERM", "limits: setrlimit"),

@@ -201,8 +201,38 @@ fn check_not_dumpable(pid: u32, plan: &Plan) {
     assert_ne!(owner, plan.zygote.identity.outer_uid, "dumpable");
 }
 
+/// The nice value of each thread.
+fn nice_values(pid: u32) -> BTreeSet<i32> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+    tasks
+        .map(|task| {
+            let stat = fs::read_to_string(task.path().join("stat")).unwrap();
+            // The name of a process may contain anything; what follows it does not.
+            let (_, rest) = stat.rsplit_once(')').unwrap();
+            rest.split_whitespace().nth(16).unwrap().parse().unwrap()
+        })
+        .collect()
+}
+
+fn oom_score_adj(pid: u32) -> i32 {
+    let text = fs::read_to_string(format!("/proc/{pid}/oom_score_adj")).unwrap();
+    text.trim().parse().unwrap()
+}
+
+/// Jars yield the processor to the engine, and when memory runs out they go first, zygotes next and the
+/// engine last.
+fn check_rank(jar: u32, zygote: u32) {
+    let engine = std::process::id();
+    let own = *nice_values(engine).first().unwrap();
+    assert_eq!(nice_values(jar), BTreeSet::from([(own + 5).min(19)]), "nice value of a jar");
+    assert_eq!(nice_values(zygote), BTreeSet::from([own]), "nice value of the zygote");
+    let own = oom_score_adj(engine);
+    assert_eq!((oom_score_adj(jar), oom_score_adj(zygote)), (1000, (own + 1000) / 2));
+}
+
 fn check_jar(pid: u32, plan: &Plan, thread_count: usize) {
     check_jar_threads(pid, plan, thread_count);
+    check_rank(pid, zygote());
     check_limits(pid, plan);
     check_not_dumpable(pid, plan);
     if !may_look(pid) {

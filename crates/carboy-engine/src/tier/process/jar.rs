@@ -19,8 +19,9 @@ use crate::error::{EngineError, While};
 use crate::facts::Exit;
 use crate::kernel::async_fd::{ready_now, watched};
 use crate::kernel::proc::{self, Status};
+use crate::plan::JAR_SCORE;
 use crate::tier::process::scratch::{Directory, Scratch};
-use crate::tier::process::seal::{Unsealed, last_word, read_back};
+use crate::tier::process::seal::{Unsealed, expect, last_word, read_back};
 use crate::tier::process::zygote::{ForkedJar, Zygote};
 use crate::tier::{About, Files, Io, Jar, Sample};
 
@@ -69,6 +70,8 @@ impl ProcessJar {
         let pid = proc::pid_of(unsealed.pidfd()).while_doing("find a jar")?;
         let status = Status::open(pid).while_doing("look at a jar")?;
         let seen = Status::read(&status).while_doing("look at a jar")?;
+        let score = proc::oom_score_adj(pid).while_doing("look at a jar")?;
+        expect("oom_score_adj", Some(&score), &JAR_SCORE.to_string())?;
         let layers = read_back(&report, &seen, zygote.walls, zygote.identity.outer_uid)?;
         let receiver = |fd| pipe::Receiver::from_owned_fd(fd).while_doing("watch a jar's pipe");
         let io = Io {
