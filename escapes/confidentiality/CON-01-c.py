@@ -6,7 +6,7 @@
 # expect: ok
 # control: bare
 """Tries the paths that an intruder tries first: users, keys, mounts, packages, logs. None of them
-is on the list of what a jar may read."""
+is on the list of what a jar may read, but for some that were generated for it."""
 
 import os
 
@@ -16,7 +16,7 @@ names = """/etc/passwd /etc/group /etc/shadow /etc/hosts /etc/fstab /etc/os-rele
 /var/lib/dpkg/status /var/log/wtmp /var/log/syslog /boot/grub/grub.cfg /usr/bin/env /bin/sh
 /usr/share/common-licenses/GPL-3 /usr/sbin/init /opt/README""".split()
 opened = []
-for name in names:
+for name in set(names) - set(context["generated"]):
     for spelt in (name, "/." + name, "//" + name, name.replace("/", "/./")):
         try:
             fd = os.open(spelt, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)

@@ -19,7 +19,7 @@ for pid in pids:
         for path in ("/proc/%d/%s" % (pid, name), "/proc/%d/task/%d/%s" % (pid, pid, name)):
             try:
                 with open(path, "rb") as file:
-                    if file.read(64):
+                    if file.read(64) and path not in context["generated"]:
                         read.append(path)
             except (OSError, OverflowError):
                 pass

@@ -6,7 +6,7 @@
 # expect: ok
 # control: bare
 """Addresses of the kernel, keys, load, memory, mounts: some help to attack it, some tell what else
-the host is doing."""
+the host is doing. What was generated in their place tells of the jar."""
 
 import os
 
@@ -20,11 +20,12 @@ read = []
 for name in names:
     try:
         if os.read(os.open("/proc/" + name, os.O_RDONLY | os.O_NONBLOCK), 16):
-            read.append(name)
+            known = "/proc/" + name.replace("self/", "1/") in context["generated"]
+            read += [] if known else [name]
     except OSError:
         pass
 try:
-    read.append(os.getloadavg())
+    read += [load for load in os.getloadavg() if load]
 except OSError:
     pass
 if read:

@@ -21,12 +21,13 @@ read = []
 for name in names:
     try:
         if os.read(os.open(name, os.O_RDONLY | os.O_NONBLOCK), 16):
-            read.append(name)
+            read += {name} - set(context["generated"])
     except OSError:
         pass
 for place in ("/sys", "/sys/class", "/sys/class/net", "/sys/fs/cgroup", "/sys/kernel"):
     try:
-        read += os.listdir(place)
+        there = {place + "/" + name for name in os.listdir(place)}
+        read += there - set(context["generated"])
     except OSError:
         pass
 if read:

@@ -6,7 +6,7 @@
 # expect: ok
 # control: bare
 """Machine and boot ids, serial numbers, network addresses, the kernel's command line, names of
-users, the zone of the clock."""
+users, the zone of the clock. Of all that, a jar finds only what was generated for it."""
 
 import os
 import pwd
@@ -18,14 +18,15 @@ names = """/etc/machine-id /var/lib/dbus/machine-id /etc/hostname /etc/timezone 
 /sys/class/net/eth0/address /sys/class/net/lo/address /etc/passwd /etc/subuid
 /sys/hypervisor/uuid /etc/os-release /etc/issue /etc/debian_version""".split()
 read = []
-for name in names:
+for name in set(names) - set(context["generated"]):
     try:
         if os.read(os.open(name, os.O_RDONLY | os.O_NOFOLLOW), 16):
             read.append(name)
     except OSError:
         pass
 try:
-    read.append(pwd.getpwuid(0).pw_dir)
+    if "/etc/passwd" not in context["generated"]:
+        read.append(pwd.getpwuid(0).pw_dir)
 except (KeyError, OSError):
     pass
 for way in ("_unix_getnode", "_ip_getnode", "_ifconfig_getnode", "_arp_getnode"):

@@ -14,6 +14,10 @@ for pid in (context["pid"], os.getppid(), os.getppid() - 1, 1, "self"):
         path = f"/proc/{pid}/{name}"
         try:
             fd = os.open(path, os.O_RDONLY)
+            # One was generated, of the jar itself, and takes no writes.
+            if path.replace("self", "1") in context["generated"]:
+                os.close(fd)
+                fd = os.open(path, os.O_RDWR)
             result = context["flag"]
             os.close(fd)
         except OSError:

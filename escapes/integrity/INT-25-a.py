@@ -18,7 +18,8 @@ for root in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/memory"
 for path in paths:
     for flags in (os.O_RDONLY, os.O_WRONLY):
         try:
-            if result is None:
+            known = flags == os.O_RDONLY and path.replace("self", "1") in context["generated"]
+            if result is None and not known:
                 os.close(os.open(path, flags))
                 result = context["flag"]
         except OSError:

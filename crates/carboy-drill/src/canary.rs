@@ -15,6 +15,8 @@ use serde_json::{Value, json};
 
 use carboy_engine::ablated;
 
+use crate::host_facts::host_facts;
+
 /// How long an attack lasts if nobody ends it: longer than it takes the engine to look, however
 /// busy the machine is.
 pub const HOLD: Duration = Duration::from_secs(60);
@@ -103,7 +105,9 @@ impl Canary {
 
     /// What a program is told, so that it need not search. `hold` is how long it keeps what it took
     /// or does what it must not do.
-    pub fn context(&self, hold: Duration) -> io::Result<Value> {
+    ///
+    /// `generated` is what a jar finds that is not the host's; on the bare host there is nothing.
+    pub fn context(&self, hold: Duration, generated: &[PathBuf]) -> io::Result<Value> {
         // Where a jar without a private root finds the host's tree.
         let rootless = ablated().iter().any(|missing| missing == "private root");
         let shown = if rootless { "/host" } else { "" };
@@ -117,6 +121,8 @@ impl Canary {
             "unix": folder.join("socket"),
             "abstract": self.abstract_name,
             "pid": self.victim.id(),
+            "host": host_facts(),
+            "generated": generated,
             "hold": hold.as_secs_f64(),
             "number": u64::from_str_radix(&self.flag[..8], 16).unwrap_or(7),
         }))

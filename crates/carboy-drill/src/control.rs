@@ -45,7 +45,7 @@ pub(crate) async fn bare(python: &Path, row: &Row) -> io::Result<Vec<String>> {
     let folder = std::env::temp_dir().join(format!("carboy-drill-bare-{}", random()?));
     std::fs::create_dir(&folder)?;
     let asked = json!({
-        "context": canary.context(HOLD_IN_CONTROL)?, "programs": row.programs, "together": row.mode == Mode::Together,
+        "context": canary.context(HOLD_IN_CONTROL, &[])?, "programs": row.programs, "together": row.mode == Mode::Together,
     });
     let spoken = speak(python, &folder, &asked.to_string()).await;
     std::fs::remove_dir_all(&folder)?;

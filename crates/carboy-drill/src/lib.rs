@@ -13,6 +13,7 @@ mod clean;
 mod control;
 mod end;
 mod held;
+mod host_facts;
 mod neighbours;
 pub mod row;
 pub mod workers;
@@ -220,6 +221,12 @@ impl Drill {
         Err(failing("go on")(error))
     }
 
+    /// Where a jar under these limits finds what was generated for it.
+    fn generated(&self, limits: carboy_protocol::Limits) -> Result<Vec<PathBuf>, RunError> {
+        let policy = Policy { walls: self.walls, limits, ..Policy::default() };
+        Ok(self.engine.plan(&policy)?.generated().into_iter().collect())
+    }
+
     /// The programs of a row, each in a jar of its own.
     async fn programs(
         &self,
@@ -261,7 +268,8 @@ impl Drill {
         let limits = row.limits_changed(&[]).map_err(std::io::Error::other).map_err(os)?;
         let ended = {
             let mut canary = Canary::plant().map_err(os)?;
-            let context = canary.context(HOLD).map_err(os)?.to_string();
+            let generated = self.generated(limits.clone())?;
+            let context = canary.context(HOLD, &generated).map_err(os)?.to_string();
             let outcomes = self.programs(row, limits, &context).await?;
             let said: Vec<String> = outcomes.iter().map(everything_said).collect();
             let said: Vec<&str> = said.iter().map(String::as_str).collect();
@@ -314,7 +322,8 @@ impl Drill {
         let os = failing("judge");
         let limits = row.limits_changed(limits).map_err(std::io::Error::other).map_err(os)?;
         let canary = Canary::plant().map_err(os)?;
-        let context = canary.context(HOLD_IN_CONTROL).map_err(os)?.to_string();
+        let generated = self.generated(limits.clone())?;
+        let context = canary.context(HOLD_IN_CONTROL, &generated).map_err(os)?.to_string();
         let outcomes = self.programs(row, limits, &context).await?;
         let ended = outcomes.last().map_or(String::new(), end);
         if ended != "ok" {

@@ -35,14 +35,14 @@ pub use carboy_sys::name_of as call_name;
 pub use control::{MAX_MESSAGE, inherited_socket, receive, send, send_patiently};
 pub use enter::{SealReport, seal};
 pub use fault::hint;
-pub use files::JAR_DIRECTORY_INODES;
+pub use files::own_inodes;
 pub use helper::helper;
 pub use landlock::kernel_abi as landlock_kernel_abi;
 pub use limits::{Resource, Rlimit};
 pub use mappings::shared_writable;
 pub use plan::{
-    Identity, JAR_FDS, JarDirectory, JarPlan, JarWalls, LandlockPlan, Link, Mount, MountKind,
-    SECCOMP_FD, ZYGOTE_CONTROL_FD, ZYGOTE_SCORE_FD, ZygotePlan,
+    About, Identity, JAR_FDS, JarDirectory, JarPlan, JarWalls, LandlockPlan, Link, Mount,
+    MountKind, SECCOMP_FD, TextFile, ZYGOTE_CONTROL_FD, ZYGOTE_SCORE_FD, ZygotePlan,
 };
 pub use rank::{OomScore, rank_fault};
 pub use removal::{open_directory, remove_tree};

@@ -19,6 +19,9 @@ pub const JAR_FDS: [RawFd; 5] = [0, 1, 2, 3, 4];
 /// code runs.
 pub const SECCOMP_FD: RawFd = 5;
 
+/// Where shared memory has its names inside full walls. Only jars can write there.
+pub(crate) const SHARED_MEMORY: &str = "/dev/shm";
+
 /// The user and group of a zygote and its jars.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
@@ -66,6 +69,15 @@ pub struct Link {
     pub target: PathBuf,
 }
 
+/// A small file with a generated text, in memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TextFile {
+    /// Its own path.
+    pub path: PathBuf,
+    /// What it says.
+    pub text: String,
+}
+
 /// Everything that a helper needs to build the walls of a zygote and start it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ZygotePlan {
@@ -83,6 +95,8 @@ pub struct ZygotePlan {
     pub mounts: Vec<Mount>,
     /// Links of the private root.
     pub links: Vec<Link>,
+    /// Generated files of the private root: what a small computer would say of itself.
+    pub files: Vec<TextFile>,
     /// Where the zygote may write while it imports, in memory (full walls). Jars mount their own
     /// over it.
     pub temporary: Option<PathBuf>,
@@ -101,8 +115,8 @@ pub struct ZygotePlan {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JarDirectory {
-    /// A file system in memory that is the jar's own, seen as `/jar` and as its temporary
-    /// directory.
+    /// A file system in memory that is the jar's own, seen as `/jar`, as its temporary directory and
+    /// as `/dev/shm`.
     Memory {
         /// The temporary directory: `/tmp`, unless something readable lies below that.
         temporary: PathBuf,
@@ -110,12 +124,34 @@ pub enum JarDirectory {
         bytes: u64,
         /// How many files and directories it can hold.
         inodes: u64,
+        /// What tells of this jar and its limits, read-only, beside those directories.
+        about: About,
     },
     /// A private directory of the host that holds `jar` and `tmp` (nested walls).
     Host {
         /// Its path.
         path: PathBuf,
     },
+}
+
+/// What a jar is told of itself. It lies on the jar's own file system, and comes on top of its size.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct About {
+    /// Where that file system shows, read-only.
+    pub place: PathBuf,
+    /// Generated files, relative to the place.
+    pub files: Vec<TextFile>,
+    /// Links, relative to the place.
+    pub links: Vec<Link>,
+}
+
+impl About {
+    /// Every path that is made for it.
+    pub fn paths(&self) -> Vec<PathBuf> {
+        let files = self.files.iter().map(|file| &file.path);
+        let names = files.chain(self.links.iter().map(|link| &link.path));
+        names.map(|name| self.place.join(name)).collect()
+    }
 }
 
 /// The rules for Landlock.

@@ -1,5 +1,6 @@
 //! The private root: read-only pieces of the host on a small file system in memory.
 
+use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -15,7 +16,7 @@ use rustix::mount::{
 use rustix::process::{chdir, fchdir, getcwd, pivot_root};
 
 use crate::fault::{OrFault, expect, fault};
-use crate::plan::{Mount, MountKind, ZygotePlan};
+use crate::plan::{Mount, MountKind, SHARED_MEMORY, TextFile, ZygotePlan};
 
 const LAYER: &str = "private root";
 /// Where the new root is attached until it becomes the root.
@@ -88,6 +89,7 @@ pub(crate) fn assemble(plan: &ZygotePlan, trees: Vec<OwnedFd>) -> Result<(), Set
     let root = memory(LAYER, &options, attributes)?;
     attach(LAYER, &root, CWD, Path::new(STAGE))?;
     make_directories(&root, Path::new("jar"))?;
+    make_directories(&root, &inside(Path::new(SHARED_MEMORY))?)?;
     if let Some(temporary) = &plan.temporary {
         make_directories(&root, &inside(temporary)?)?;
     }
@@ -98,6 +100,11 @@ pub(crate) fn assemble(plan: &ZygotePlan, trees: Vec<OwnedFd>) -> Result<(), Set
             MountKind::File | MountKind::Device => make_file(&root, &target)?,
         }
         attach(LAYER, tree, &root, &target)?;
+    }
+    for file in &plan.files {
+        let path = inside(&file.path)?;
+        make_directories(&root, path.parent().unwrap_or(Path::new("")))?;
+        write_file(LAYER, &root, &path, file)?;
     }
     for link in &plan.links {
         let path = inside(&link.path)?;
@@ -170,6 +177,19 @@ fn make_file(root: &OwnedFd, path: &Path) -> Result<(), SetupFault> {
         Ok(_) | Err(Errno::ROFS | Errno::EXIST | Errno::ACCESS) => Ok(()),
         Err(error) => Err(error).or_fault(LAYER, "create", path.display()),
     }
+}
+
+/// Makes a file that did not exist, with its text.
+pub(crate) fn write_file(
+    layer: &str,
+    folder: &OwnedFd,
+    path: &Path,
+    file: &TextFile,
+) -> Result<(), SetupFault> {
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let made = openat(folder, path, flags, Mode::from_raw_mode(0o444));
+    let mut made = std::fs::File::from(made.or_fault(layer, "create", path.display())?);
+    made.write_all(file.text.as_bytes()).or_fault(layer, "write", path.display())
 }
 
 /// A clone of the directory at `path`, to be attached elsewhere.

@@ -67,6 +67,24 @@ fn describe_policy(page: &mut Page, policy: &Policy) {
     }
 }
 
+/// What tells code where it is, folder by folder.
+fn describe_generated(page: &mut Page, plan: &Plan) {
+    let all = plan.generated();
+    if all.is_empty() {
+        return;
+    }
+    page.heading("is generated, read-only, and tells of the jar");
+    for top in all.iter().filter(|path| path.components().count() == 2) {
+        let within = all.iter().filter_map(|path| path.strip_prefix(top).ok());
+        let is_leaf = |path: &&Path| {
+            let path = top.join(path);
+            !all.iter().any(|other| *other != path && other.starts_with(&path))
+        };
+        let names: Vec<_> = within.filter(is_leaf).map(|path| path.to_string_lossy()).collect();
+        page.line(&top.to_string_lossy(), names.join(" "));
+    }
+}
+
 fn describe(plan: &Plan, paint: Paint) -> String {
     let mut page = Page { text: String::new(), paint };
     describe_policy(&mut page, &plan.policy);
@@ -89,12 +107,14 @@ fn describe(plan: &Plan, paint: Paint) -> String {
         };
         page.path(&mount.target, remark);
     }
+    describe_generated(&mut page, plan);
     page.heading("can be written");
     match &plan.jar.directory {
-        JarDirectory::Memory { bytes, inodes, temporary } => {
+        JarDirectory::Memory { bytes, inodes, temporary, .. } => {
             let remark =
-                format!("in memory, {bytes} bytes and {inodes} files for both, gone after the run");
+                format!("in memory, {bytes} bytes and {inodes} files for all, gone after the run");
             page.path(Path::new("/jar"), "the current directory");
+            page.path(Path::new("/dev/shm"), "for shared memory");
             page.path(temporary, &remark);
         }
         JarDirectory::Host { .. } => {

@@ -2,6 +2,7 @@
 //! they really lie, and who jars run as.
 
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use carboy_jail::{Link, Mount};
 
@@ -23,8 +24,10 @@ pub(crate) struct Base {
     /// The temporary directory inside a private root: `/tmp`, unless that would cover something that
     /// is to be read.
     pub temporary: PathBuf,
-    /// The folder that the interpreter's file really lies in.
-    pub origin: Option<PathBuf>,
+    /// Where the interpreter's file really lies. Some look for their library from there.
+    pub executable: Option<PathBuf>,
+    /// When this was resolved, in seconds of the epoch: when the computer that jars see was started.
+    pub since: u64,
 }
 
 impl Base {
@@ -37,9 +40,9 @@ impl Base {
     ) -> Base {
         let (mounts, links) = readable::tree(&readable::paths(&python));
         let temporary = temporary(&mounts, &links).into();
-        let real = python.program.canonicalize().ok();
-        let origin = real.as_deref().and_then(Path::parent).map(Path::to_path_buf);
-        Base { host, installation, python, preload, mounts, links, temporary, origin }
+        let executable = python.program.canonicalize().ok();
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        Base { host, installation, python, preload, mounts, links, temporary, executable, since }
     }
 }
 
@@ -117,6 +120,6 @@ mod tests {
         assert!(!folder.exists(), "planning made a directory");
         let readable = |plan: &String| plan.contains(&*real.join("lib").to_string_lossy());
         assert!(before.iter().all(readable), "the interpreter's files are not in the plan");
-        assert_eq!(base.origin, Some(real.join("bin")));
+        assert_eq!(base.executable, Some(real.join("bin/python")));
     }
 }

@@ -7,6 +7,7 @@ use carboy_protocol::Limits;
 
 use crate::host::Host;
 use crate::plan::base::Base;
+use crate::plan::computer::{USER, processors};
 
 /// What libraries ask how many threads they may start. Some count processors by themselves unless
 /// they find their own variable.
@@ -21,23 +22,20 @@ const THREADS: [&str; 9] = [
     "RAYON_NUM_THREADS",
     "LOKY_MAX_CPU_COUNT",
 ];
-/// A program uses several such libraries, and each starts as many threads as it is told.
-const LIBRARIES: u64 = 4;
 
 /// The whole environment of a zygote. Guest code sees these, but for the loader's, and nothing
 /// else.
-pub(super) fn environment(base: &Base, home: &Path) -> Vec<(String, String)> {
+pub(super) fn environment(home: &Path) -> Vec<(String, String)> {
     let home = home.to_string_lossy().into_owned();
     let mut all = vec![
         ("HOME".to_owned(), home.clone()),
         ("LANG".to_owned(), "C.UTF-8".to_owned()),
+        ("LOGNAME".to_owned(), USER.to_owned()),
         ("TMPDIR".to_owned(), home),
+        // Where the host is is not told.
+        ("TZ".to_owned(), "UTC".to_owned()),
+        ("USER".to_owned(), USER.to_owned()),
     ];
-    // Without /proc the loader cannot find out where a program lies, and interpreters that look
-    // for their library relative to themselves depend on it.
-    if let Some(folder) = &base.origin {
-        all.push(("LD_ORIGIN_PATH".to_owned(), folder.to_string_lossy().into_owned()));
-    }
     // Symbols are looked up once, before the first fork, and not again in each.
     all.push(("LD_BIND_NOW".to_owned(), "1".to_owned()));
     // A zygote has one thread: whoever forks must.
@@ -47,7 +45,7 @@ pub(super) fn environment(base: &Base, home: &Path) -> Vec<(String, String)> {
 
 /// What a zygote tells its jars about threads, under the limits that most jobs have.
 pub(super) fn usual_threads(host: &Host) -> BTreeMap<String, String> {
-    thread_variables(library_threads(host, &Limits::default()))
+    thread_variables(processors(host, &Limits::default()))
 }
 
 /// Where the environment of a jar differs from what jars of its zygote have anyway. `temporary` is
@@ -58,8 +56,8 @@ pub(crate) fn own_environment(
     temporary: Option<&Path>,
 ) -> BTreeMap<String, String> {
     let mut own = BTreeMap::new();
-    let threads = library_threads(&base.host, limits);
-    if threads != library_threads(&base.host, &Limits::default()) {
+    let threads = processors(&base.host, limits);
+    if threads != processors(&base.host, &Limits::default()) {
         own = thread_variables(threads);
     }
     if let Some(temporary) = temporary {
@@ -67,11 +65,6 @@ pub(crate) fn own_environment(
         own.extend(["HOME", "TMPDIR"].map(|name| (name.to_owned(), temporary.to_string())));
     }
     own
-}
-
-/// How many threads numerical libraries may start for themselves under these limits.
-fn library_threads(host: &Host, limits: &Limits) -> u64 {
-    (limits.threads / LIBRARIES).clamp(1, host.processors.max(1))
 }
 
 /// What tells numerical libraries how many threads they may start.

@@ -8,6 +8,7 @@ use carboy_protocol::{Policy, Walls};
 use crate::facts::Baseline;
 use crate::plan::base::Base;
 use crate::plan::limits::rlimits;
+use crate::plan::place::{Told, about};
 
 /// What of a policy the kernel is told when a jar is sealed. Jars of one shape are alike; all other
 /// limits are the engine's to keep.
@@ -19,10 +20,11 @@ pub(crate) struct Shape {
     file_bytes: u64,
     files: u64,
     open_files: u64,
+    told: Told,
 }
 
 impl Shape {
-    pub fn of(policy: &Policy) -> Shape {
+    pub fn of(base: &Base, policy: &Policy) -> Shape {
         let limits = &policy.limits;
         Shape {
             walls: policy.walls,
@@ -31,6 +33,7 @@ impl Shape {
             file_bytes: limits.file_bytes,
             files: limits.files,
             open_files: limits.open_files,
+            told: Told::of(base, limits),
         }
     }
 }
@@ -50,6 +53,7 @@ pub(crate) fn jar(
             temporary: base.temporary.clone(),
             bytes: limits.file_bytes,
             inodes: limits.files,
+            about: about(base, limits, baseline),
         },
     };
     JarPlan { directory, rlimits: rlimits(limits, baseline) }

@@ -5,14 +5,19 @@
 
 mod ablation;
 mod base;
+mod computer;
 mod environment;
 mod jar;
 mod limits;
+mod place;
 mod readable;
 mod walls;
 mod zygote;
 
-use carboy_jail::{JarPlan, JarWalls, ZygotePlan};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use carboy_jail::{JarDirectory, JarPlan, JarWalls, ZygotePlan};
 use carboy_protocol::Policy;
 use serde::Serialize;
 
@@ -41,6 +46,22 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Every path at which a jar finds something that was generated for it, folders included.
+    pub fn generated(&self) -> BTreeSet<PathBuf> {
+        let files = self.zygote.files.iter().map(|file| file.path.clone());
+        let links = self.zygote.links.iter().map(|link| link.path.clone());
+        let own = match &self.jar.directory {
+            JarDirectory::Memory { about, .. } => about.paths(),
+            JarDirectory::Host { .. } => vec![],
+        };
+        let is_ours =
+            |path: &PathBuf| computer::FOLDERS.iter().any(|folder| path.starts_with(folder));
+        let all = files.chain(links).chain(own).filter(is_ours);
+        all.flat_map(|path| path.ancestors().map(Path::to_path_buf).collect::<Vec<_>>())
+            .filter(is_ours)
+            .collect()
+    }
+
     /// The plan for a policy. No zygote stands yet, so the folder that it would have on the host is
     /// left out.
     pub(crate) fn new(base: &Base, policy: &Policy) -> Result<Plan, EngineError> {

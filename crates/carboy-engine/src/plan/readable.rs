@@ -8,19 +8,25 @@ use carboy_jail::{Link, Mount, MountKind};
 use crate::host::Python;
 
 /// Where the loader finds libraries, and what else an interpreter reads of a host.
-const SYSTEM_READABLE: [&str; 6] = [
+const SYSTEM_READABLE: [&str; 11] = [
     "/lib/x86_64-linux-gnu",
     "/usr/lib/x86_64-linux-gnu",
     "/lib64",
     "/usr/lib64",
     "/etc/ld.so.cache",
     "/usr/share/zoneinfo",
+    "/usr/lib/locale",
+    "/etc/fonts",
+    "/usr/share/fontconfig",
+    "/usr/share/fonts",
+    "/usr/local/share/fonts",
 ];
 
 /// What an interpreter reads: the loader's libraries, its own program, and what it said it needs.
 pub(super) fn paths(python: &Python) -> Vec<PathBuf> {
-    let system = SYSTEM_READABLE.iter().map(PathBuf::from).filter(|path| path.exists());
-    let mut paths: Vec<PathBuf> = system.collect();
+    let is_empty = |path: &Path| path.read_dir().is_ok_and(|mut entries| entries.next().is_none());
+    let system = SYSTEM_READABLE.iter().map(PathBuf::from);
+    let mut paths: Vec<PathBuf> = system.filter(|path| path.exists() && !is_empty(path)).collect();
     paths.push(python.program.clone());
     paths.extend(python.readable.iter().cloned());
     paths

@@ -1,6 +1,7 @@
 //! What all jars behind the same walls have in common, and how the two walls differ.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use carboy_jail::profile::Profile;
 use carboy_jail::{Identity, JarWalls, LandlockPlan, filter};
@@ -9,15 +10,12 @@ use carboy_protocol::{SetupFault, Walls};
 use crate::error::{EngineError, While};
 use crate::host::Host;
 use crate::plan::base::Base;
+use crate::plan::computer::{FOLDERS, HOSTNAME, INSIDE};
 
 /// The least Landlock version that both walls promise: file rules that cover truncation.
 pub(crate) const LANDLOCK_LEAST: u32 = 3;
-/// The host name inside.
-pub(super) const HOSTNAME: &str = "jar";
 /// What a jar may open of the host's devices.
 pub(super) const DEVICES: [&str; 3] = ["/dev/null", "/dev/random", "/dev/urandom"];
-/// The user and group of guest code inside full walls.
-const INSIDE: u32 = 1000;
 
 /// How much further than the engine jars yield the processor: a third of its share, where they compete.
 const YIELDS: i32 = 5;
@@ -62,6 +60,16 @@ pub(crate) fn profile(walls: Walls) -> Result<Profile, EngineError> {
         .while_doing("read the system-call profile")
 }
 
+/// What can be read in a private root. Rules take their time in every jar, so folders that hold nothing
+/// but what can be read have one for all of it.
+fn within(base: &Base) -> Vec<PathBuf> {
+    let folders = || FOLDERS.iter().copied().chain(["/usr/share"]).map(Path::new);
+    let targets = base.mounts.iter().map(|mount| mount.target.as_path());
+    let top = |path| folders().find(|folder| Path::starts_with(path, folder)).unwrap_or(path);
+    let all: BTreeSet<&Path> = targets.map(top).chain(FOLDERS.iter().map(Path::new)).collect();
+    all.into_iter().map(Path::to_path_buf).collect()
+}
+
 /// What all jars of a zygote have in common.
 pub(crate) fn walls(base: &Base, walls: Walls, profile: &Profile) -> Result<JarWalls, EngineError> {
     let abi = base.host.landlock_abi;
@@ -73,8 +81,11 @@ pub(crate) fn walls(base: &Base, walls: Walls, profile: &Profile) -> Result<JarW
             answer: format!("the kernel offers {abi}, at least {LANDLOCK_LEAST} is needed"),
         }));
     }
-    // Everything readable has the same path inside and outside.
-    let mut readable: Vec<PathBuf> = base.mounts.iter().map(|mount| mount.target.clone()).collect();
+    let mut readable = match walls {
+        Walls::Full => within(base),
+        // Everything readable has the same path inside and outside.
+        Walls::Nested => base.mounts.iter().map(|mount| mount.target.clone()).collect(),
+    };
     readable.extend(DEVICES.iter().map(PathBuf::from));
     let walls = JarWalls {
         walls,

@@ -2,12 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use carboy_jail::{Link, Mount, MountKind, ZygotePlan};
+use carboy_jail::{Link, Mount, MountKind, TextFile, ZygotePlan};
 use carboy_protocol::{WIRE_VERSION, Walls};
 
 use crate::plan::base::Base;
+use crate::plan::computer::HOSTNAME;
 use crate::plan::environment::{environment, usual_threads};
-use crate::plan::walls::{DEVICES, HOSTNAME, identity, zygote_score};
+use crate::plan::place;
+use crate::plan::walls::{DEVICES, identity, zygote_score};
 
 /// Where the zygote library lies inside full walls.
 const LIBRARY_INSIDE: &str = "/carboy/zygote.so";
@@ -16,6 +18,7 @@ const LIBRARY_INSIDE: &str = "/carboy/zygote.so";
 struct Inside {
     mounts: Vec<Mount>,
     links: Vec<Link>,
+    files: Vec<TextFile>,
     library: PathBuf,
     temporary: Option<PathBuf>,
 }
@@ -28,6 +31,7 @@ pub(crate) fn zygote(base: &Base, walls: Walls, folder: Option<PathBuf>) -> Zygo
         Walls::Nested => Inside {
             mounts: vec![],
             links: vec![],
+            files: vec![],
             library: base.installation.zygote.clone(),
             temporary: None,
         },
@@ -40,11 +44,12 @@ pub(crate) fn zygote(base: &Base, walls: Walls, folder: Option<PathBuf>) -> Zygo
         hostname: HOSTNAME.into(),
         mounts: inside.mounts,
         links: inside.links,
+        files: inside.files,
         temporary: inside.temporary,
         remove_at_end: folder,
         program: base.python.program.clone(),
         arguments: vec!["-I".into(), "-B".into(), "-c".into(), boot(base, &inside.library)],
-        environment: environment(base, &home),
+        environment: environment(&home),
     };
     #[cfg(feature = "ablation")]
     let plan = crate::plan::ablation::zygote(plan);
@@ -66,7 +71,8 @@ fn private_root(base: &Base) -> Inside {
     });
     Inside {
         mounts,
-        links: base.links.clone(),
+        links: [base.links.clone(), place::links(base)].concat(),
+        files: place::files(base),
         library: LIBRARY_INSIDE.into(),
         temporary: Some(base.temporary.clone()),
     }

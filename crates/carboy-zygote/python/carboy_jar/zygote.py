@@ -27,8 +27,7 @@ def start(lib: Any, preload: list[str], environment: dict[str, str]) -> None:
 
 def prepare(preload: list[str], environment: dict[str, str]) -> None:
     """Everything that jars share."""
-    # Only the loader needed them, and that has done its work.
-    os.environ.pop("LD_ORIGIN_PATH", None)
+    # Only the loader needed it, and that has done its work.
     os.environ.pop("LD_BIND_NOW", None)
     for name in preload:
         try:

@@ -28,13 +28,21 @@ while environ[i]:
 result = [sorted(os.environ), sorted(native)]
 ";
     let known = [
+        "BLIS_NUM_THREADS",
         "HOME",
         "LANG",
+        "LOGNAME",
+        "LOKY_MAX_CPU_COUNT",
         "MKL_NUM_THREADS",
+        "NUMBA_NUM_THREADS",
         "NUMEXPR_NUM_THREADS",
         "OMP_NUM_THREADS",
         "OPENBLAS_NUM_THREADS",
+        "POLARS_MAX_THREADS",
+        "RAYON_NUM_THREADS",
         "TMPDIR",
+        "TZ",
+        "USER",
     ];
     assert_eq!(value(&bench, code).await, serde_json::json!([known, known]));
     bench.close().await;
@@ -70,12 +78,12 @@ async fn host_files_cannot_be_read() {
         canary.display().to_string(),
         format!("{up}{}", canary.display()),
         format!("/proc/self/root{}", canary.display()),
-        "/etc/passwd".into(),
-        "/etc/hostname".into(),
         "/etc/shadow".into(),
-        "/proc/self/environ".into(),
-        "/proc/1/environ".into(),
-        "/proc/cpuinfo".into(),
+        "/etc/machine-id".into(),
+        "/proc/self/mem".into(),
+        "/proc/self/mountinfo".into(),
+        "/proc/version".into(),
+        "/proc/cmdline".into(),
         "/sys/kernel/notes".into(),
         "/dev/kmsg".into(),
         "/dev/mem".into(),
@@ -92,21 +100,13 @@ for path in {paths:?}:
         except OSError: pass
         try: os.unlink('link')
         except OSError: pass
-for folder in ('/root', '/home', '/etc', '/var', '/proc', '/sys', '/run', '/boot', '/opt', '/srv', '/mnt'):
+for folder in ('/', '/root', '/home', '/var', '/run', '/boot', '/opt', '/srv', '/mnt'):
     try: read.append([folder, os.listdir(folder)])
     except OSError: pass
 result = read
 "
     );
-    let read = value(&bench, &code).await;
-    // Full walls show /etc as a directory of their own making, with the loader's cache in it.
-    let read: Vec<_> = read
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|row| row[1] != serde_json::json!(["ld.so.cache"]))
-        .collect();
-    assert!(read.is_empty(), "{read:?}");
+    assert_eq!(value(&bench, &code).await, serde_json::json!([]));
     bench.close().await;
 }
 
@@ -138,8 +138,13 @@ result = done
     // for them.
     let pretended =
         |row: &&Value| walls() == Walls::Nested && (row[0] == "mode" || row[0] == "time");
-    let done: Vec<_> = done.as_array().unwrap().iter().filter(|row| !pretended(row)).collect();
+    // In full walls this is a directory of the jar's own, whatever the host has there.
+    let own =
+        |row: &&Value| walls() == Walls::Full && row[1].as_str().unwrap().starts_with("/dev/shm/");
+    let done = done.as_array().unwrap().iter().filter(|row| !pretended(row) && !own(row));
+    let done: Vec<_> = done.collect();
     assert!(done.is_empty(), "{done:?}");
+    assert!(!fs::exists("/dev/shm/new").unwrap());
     let after = fs::metadata(&canary).unwrap();
     assert_eq!(fs::read_to_string(&canary).unwrap(), "the canary");
     assert_eq!(before.modified().unwrap(), after.modified().unwrap());

@@ -127,7 +127,8 @@ async fn without_the_guard_the_walls_stop_every_refused_program() {
     let mut ends = BTreeMap::<String, usize>::new();
     let cases = cases(Refused);
     for case in &cases {
-        let context = RawValue::from_string(canary.context(HOLD).unwrap().to_string()).unwrap();
+        let context =
+            RawValue::from_string(canary.context(HOLD, &[]).unwrap().to_string()).unwrap();
         let job = Job::new(case.code.as_str())
             .with_input("context", context)
             .with_policy(policy(|limits| limits.wall_ms = 3_000));

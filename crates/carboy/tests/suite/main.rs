@@ -22,6 +22,7 @@ mod limits;
 mod neighbours;
 mod phases;
 mod pipe;
+mod place;
 mod posture;
 mod pressure;
 mod pythons;

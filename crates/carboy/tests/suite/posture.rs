@@ -159,11 +159,12 @@ fn check_mounts(pid: u32, plan: &Plan) {
     let writable = "rw,nosuid,nodev,noexec,relatime";
     let mut wanted = vec![
         ("/".to_owned(), "ro,nosuid,nodev,relatime".to_owned()),
-        // The zygote's, the jar's file system below its pieces, and the two pieces.
-        (temporary.clone(), writable.to_owned()),
+        // The zygote's, and the jar's pieces of its file system, which itself can only be read.
         (temporary.clone(), writable.to_owned()),
         (temporary, writable.to_owned()),
         ("/jar".to_owned(), writable.to_owned()),
+        ("/dev/shm".to_owned(), writable.to_owned()),
+        ("/proc/carboy".to_owned(), "ro,nosuid,nodev,noexec,relatime".to_owned()),
     ];
     for mount in &plan.zygote.mounts {
         let device = mount.target.starts_with("/dev");

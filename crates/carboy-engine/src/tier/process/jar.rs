@@ -52,6 +52,7 @@ impl ProcessJar {
         forked: ForkedJar,
         zygote: Arc<Zygote>,
         scratch: Option<Scratch>,
+        own_inodes: u64,
         slot: OwnedSemaphorePermit,
     ) -> Result<ProcessJar, EngineError> {
         let [pidfd, stdout, stderr, job, frames, word] = forked.descriptors;
@@ -96,7 +97,7 @@ impl ProcessJar {
             zygote,
             temporary: report.temporary,
             _slot: slot,
-            directory: Directory::new(directory, scratch),
+            directory: Directory::new(directory, own_inodes, scratch),
         })
     }
 

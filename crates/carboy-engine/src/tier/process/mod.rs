@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use carboy_jail::JarDirectory;
 use carboy_protocol::{Limits, Policy, Walls};
 use tokio::sync::{Mutex, Semaphore};
 
@@ -104,8 +105,12 @@ impl Process {
         };
         let own = scratch.as_ref().map(Scratch::path);
         let plan = plan::jar(&self.base, policy, own, zygote.baseline);
+        let own_inodes = match &plan.directory {
+            JarDirectory::Memory { about, .. } => carboy_jail::own_inodes(about),
+            JarDirectory::Host { .. } => 0,
+        };
         let forked = zygote.fork(plan).await?;
-        ProcessJar::sealed(forked, zygote, scratch, slot).await
+        ProcessJar::sealed(forked, zygote, scratch, own_inodes, slot).await
     }
 }
 
@@ -114,7 +119,7 @@ impl Tier for Process {
     type Shape = Shape;
 
     fn shape(&self, policy: &Policy) -> Shape {
-        Shape::of(policy)
+        Shape::of(&self.base, policy)
     }
 
     fn explain(&self, policy: &Policy) -> Result<Plan, EngineError> {

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use carboy_jail::{Identity, JAR_DIRECTORY_INODES, open_directory, remove_tree};
+use carboy_jail::{Identity, open_directory, remove_tree};
 use carboy_protocol::{Artifact, LimitName, Limits};
 use rustix::fs::{
     AtFlags, CWD, Dir, FileType, Gid, Mode, Stat, Uid, chownat, fstatfs, mkdirat, statat,
@@ -93,13 +93,15 @@ impl Drop for Scratch {
 #[derive(Debug)]
 pub(super) struct Directory {
     handle: OwnedFd,
+    /// How many inodes its file system uses itself, if it is in memory.
+    own_inodes: u64,
     /// On the host, if it is there. Removed after the process is gone.
     scratch: Option<Arc<Scratch>>,
 }
 
 impl Directory {
-    pub fn new(handle: OwnedFd, scratch: Option<Scratch>) -> Directory {
-        Directory { handle, scratch: scratch.map(Arc::new) }
+    pub fn new(handle: OwnedFd, own_inodes: u64, scratch: Option<Scratch>) -> Directory {
+        Directory { handle, own_inodes, scratch: scratch.map(Arc::new) }
     }
 
     /// Whether it is on the host.
@@ -120,7 +122,7 @@ impl Directory {
                 over: None,
                 space_full: space.f_bavail == 0,
                 files_full: space.f_ffree == 0,
-                untouched: space.f_files - space.f_ffree == JAR_DIRECTORY_INODES,
+                untouched: space.f_files - space.f_ffree == self.own_inodes,
             }),
         }
     }
