@@ -3,9 +3,9 @@
 # walls: full nested
 # first: frames
 # second: none
-# expect: exception
+# expect: ok | exception
 # control: none: an answer is only understood by the engine
-"""Python texts can hold what no text in JSON can."""
+"""Python texts can hold what no text in JSON can: it is written out, in a result as in an error."""
 
 result = ["\ud800", "\udfff"]
 # ---

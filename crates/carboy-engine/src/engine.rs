@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use carboy_protocol::{Job, JobFrame, Limits, Outcome, Policy, Status, Usage};
+use carboy_protocol::{GuestResult, Job, JobFrame, Limits, Outcome, Policy, Status, Usage};
 
 use crate::admit::gate::{Gate, GateConfig};
 use crate::admit::{language, request};
@@ -141,6 +141,7 @@ impl Engine {
             environment: self.pool.tier().environment(limits, &jar),
             guard: language::frame(language, report),
             tools: job.tools.clone(),
+            strict: policy.strict,
         };
         let contact =
             Contact { sink: options.chunks, cancel, tools: &job.tools, host: options.tools };
@@ -154,9 +155,9 @@ impl Engine {
         };
         let said_by_guard = language::refused_in_run(&record.ending);
         let decided = verdict::decide(record.ending, &record.facts, &record.refused, limits);
-        let (result, error) = match decided {
-            Ok(result) => (result, None),
-            Err(error) => (None, Some(*error)),
+        let (answer, error) = match decided {
+            Ok(answer) => (answer, None),
+            Err(error) => (GuestResult::default(), Some(*error)),
         };
         // What a run that ended well was refused it did without.
         let (mut denials, probes) = match error {
@@ -170,7 +171,10 @@ impl Engine {
         Ok(Outcome {
             id,
             status: if error.is_none() { Status::Ok } else { Status::Error },
-            result,
+            result: answer.result,
+            result_type: answer.type_name,
+            result_text: answer.text,
+            result_note: answer.note,
             error,
             stdout: record.stdout,
             stderr: record.stderr,

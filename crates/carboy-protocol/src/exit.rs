@@ -8,7 +8,7 @@ use crate::{Kind, Outcome};
 pub enum ExitCode {
     /// The code ran to its end.
     Ok = 0,
-    /// The code raised an exception or its result was not JSON.
+    /// The code raised an exception or its result was not JSON under a strict policy.
     Exception = 1,
     /// The request was wrong: an unknown option, an unreadable file, an invalid policy.
     Request = 2,
@@ -32,7 +32,10 @@ impl ExitCode {
     /// Every code with the words of the documented table.
     pub const TABLE: [(ExitCode, &'static str); 10] = [
         (ExitCode::Ok, "the code ran to its end"),
-        (ExitCode::Exception, "the code raised an exception, or its result was not JSON"),
+        (
+            ExitCode::Exception,
+            "the code raised an exception, or its result was not JSON under a strict policy",
+        ),
         (ExitCode::Request, "the request was wrong: an option, a file, a policy"),
         (ExitCode::Limit, "a limit was crossed"),
         (ExitCode::Denied, "a layer refused something and the code ended on it"),

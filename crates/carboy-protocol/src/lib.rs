@@ -51,6 +51,6 @@ pub use text::OutputText;
 pub use tool::{Call, CallStatus, Tool, ToolCall, ToolFault, ToolFaultKind};
 pub use visible::{is_hidden, visible_json};
 pub use wire::{
-    FromJar, FromZygote, GuardFrame, GuardRefusal, GuestFailure, JobFrame, ResultFault, SetupFault,
-    ToJar, ToZygote, WIRE_VERSION,
+    FromJar, FromZygote, GuardFrame, GuardRefusal, GuestFailure, GuestResult, JobFrame,
+    ResultFault, SetupFault, ToJar, ToZygote, WIRE_VERSION,
 };

@@ -19,7 +19,7 @@ pub enum Status {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// The code raised an exception, or answered with something that is not JSON.
+    /// The code raised an exception, or under a strict policy answered with something that is not JSON.
     Exception,
     /// A limit was crossed; [`GuestError::limit`] names it.
     Limit,
@@ -219,6 +219,15 @@ pub struct Outcome {
     /// What the code answered, as JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Box<RawValue>>,
+    /// The Python type of what it answered, where that is not JSON's own. The guest's own word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_type: Option<String>,
+    /// How Python shows what it answered, where that has no JSON form. The guest's own word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_text: Option<String>,
+    /// What `result` leaves out of what it answered. The guest's own word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_note: Option<String>,
     /// Why it did not end well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<GuestError>,

@@ -161,7 +161,7 @@ mod tests {
                 )*
             };
         }
-        golden!(FromEngine: "ready" "output" "outcome" "outcome_crash" "outcome_ok" "failed" "failed_without_id" "call");
+        golden!(FromEngine: "ready" "output" "outcome" "outcome_crash" "outcome_ok" "outcome_converted" "failed" "failed_without_id" "call");
         golden!(ToEngine: "cancel" "answer" "answer_null" "answer_error");
         // A request is written with every default.
         let run = again::<ToEngine>(include_str!("../../../golden/pipe/run.json"));
@@ -174,6 +174,7 @@ mod tests {
             (&job["tools"][0]["async"], &job["tools"][0]["budget_ms"]),
             (&true.into(), &250.into())
         );
+        assert_eq!(job["policy"]["strict"], true);
         assert_eq!(job["policy"]["language"]["imports"][0], "mypackage");
         let least = again::<ToEngine>(include_str!("../../../golden/pipe/run_least.json"));
         assert_eq!(least["run"]["id"], u64::MAX);

@@ -53,6 +53,9 @@ pub struct Policy {
     pub limits: Limits,
     /// Which Python it may be written in.
     pub language: LanguagePolicy,
+    /// Whether a result that is not JSON is an error. Otherwise it is converted, by the table in
+    /// docs/results.md.
+    pub strict: bool,
 }
 
 impl Policy {

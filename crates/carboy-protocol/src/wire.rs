@@ -146,6 +146,9 @@ pub struct JobFrame {
     /// What it may call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<Tool>,
+    /// Its result must be JSON already.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strict: bool,
 }
 
 /// What the runtime half of the guard goes by.
@@ -176,6 +179,29 @@ pub enum ResultFault {
     NotFinite,
     /// A text that contains an unpaired surrogate.
     NotText,
+}
+
+/// What the code answered, in its own words.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GuestResult {
+    /// Its JSON form, if it has one.
+    #[serde(default)]
+    pub result: Option<Box<RawValue>>,
+    /// The type that it had, where that is not JSON's own.
+    #[serde(default, rename = "type")]
+    pub type_name: Option<String>,
+    /// How Python shows it, where it has no JSON form.
+    #[serde(default)]
+    pub text: Option<String>,
+    /// What its JSON form leaves out.
+    #[serde(default)]
+    pub note: Option<String>,
+}
+
+impl GuestResult {
+    /// How many bytes type, text and note may have each. A jar that means well stays far below.
+    pub const MAX_WORDS: usize = 20_000;
 }
 
 /// What the runtime half of the guard refused.
@@ -229,14 +255,10 @@ pub enum FromJar {
     /// The code calls a tool, and goes on.
     Call(Call),
     /// The code ran to its end.
-    Done {
-        /// What it answered.
-        #[serde(default)]
-        result: Option<Box<RawValue>>,
-    },
+    Done(GuestResult),
     /// The code raised.
     Failed(Box<GuestFailure>),
-    /// The code ran to its end, but its result is not JSON.
+    /// The code ran to its end, but its result is not JSON, and the policy is strict.
     BadResult {
         /// Why.
         fault: ResultFault,

@@ -28,7 +28,7 @@ macro_rules! module {
 const BOOT: (&str, &str) = module!("boot");
 
 /// The modules of the Python half. Each imports only those before it, and the last one is started.
-const MODULES: [(&str, &str); 16] = [
+const MODULES: [(&str, &str); 19] = [
     module!("language"),
     module!("values"),
     module!("frames"),
@@ -41,6 +41,9 @@ const MODULES: [(&str, &str); 16] = [
     module!("guard"),
     module!("tools"),
     module!("callee"),
+    module!("forms"),
+    module!("tables"),
+    module!("convert"),
     module!("answers"),
     module!("execute"),
     module!("job"),

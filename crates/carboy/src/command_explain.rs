@@ -51,6 +51,7 @@ fn describe_policy(page: &mut Page, policy: &Policy) {
     page.heading("policy");
     page.line("walls", policy.walls.as_str());
     page.line("network", "none");
+    page.line("results", if policy.strict { "must be JSON" } else { "are converted to JSON" });
     page.heading("limits");
     for name in LimitName::ALL {
         page.line(name.as_str(), name.row().allowing(policy.limits.get(*name)));

@@ -138,6 +138,13 @@ fn print_end(outcome: &Outcome) -> Result<(), Failure> {
         text.push('\n');
         print(&visible_json(&text))?;
     }
+    if let Some(text) = &outcome.result_text {
+        let kind = outcome.result_type.as_deref().unwrap_or("result");
+        end.push_str(&format!("{} {}\n", paint.dim(&visible(kind)), visible(text)));
+    }
+    if let Some(note) = &outcome.result_note {
+        end.push_str(&format!("{} {}\n", paint.cyan("note:"), visible(note)));
+    }
     if let Some(error) = &outcome.error {
         if let Some(traceback) = &error.traceback {
             end.push_str(&paint.dim(visible(traceback).trim_end()));

@@ -35,6 +35,7 @@ WRITTEN_BY_ENGINE = {
     "outcome": ("outcome", 1),
     "outcome_ok": ("outcome", 1),
     "outcome_crash": ("outcome", 1),
+    "outcome_converted": ("outcome", 2),
     "failed": ("failed", 1),
     "failed_without_id": ("failed", None),
 }
@@ -111,6 +112,17 @@ def test_a_crash_says_how_the_process_ended(golden: Path) -> None:
     assert error is not None and error.exit == carboy.Exit(signal=11)
 
 
+def test_a_converted_result_says_what_it_was(golden: Path) -> None:
+    body = message(golden, "outcome_converted")["outcome"]["outcome"]
+    outcome = carboy.Outcome.from_dict(body)
+    assert outcome.ok and outcome.result == [{"a": 1}]
+    assert outcome.result_type == "pandas.core.frame.DataFrame"
+    assert outcome.result_text == "   a\n0  1"
+    assert outcome.result_note is not None and "5000 rows" in outcome.result_note
+    plain = carboy.Outcome.from_dict(message(golden, "outcome")["outcome"]["outcome"])
+    assert (plain.result_type, plain.result_text, plain.result_note) == (None, None, None)
+
+
 def test_a_failure_is_raised_as_whose_it_is(golden: Path) -> None:
     busy = failure_of(message(golden, "failed")["failed"]["failure"])
     assert type(busy) is carboy.BusyError
@@ -131,6 +143,7 @@ def test_a_run_is_written_as_in_the_golden_message(golden: Path) -> None:
     policy = carboy.Policy(
         limits=carboy.Limits(wall_ms=2000),
         language=carboy.Language(profile="agent", imports=["mypackage"]),
+        strict=True,
     )
     settings = Settings(None, (), [carboy.Tool(search, budget=0.25)], policy, "return")
     request = settings.request("result = sum(n)", {"n": [1, 2, 3]}, None, (), None, True)

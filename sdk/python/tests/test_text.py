@@ -16,6 +16,9 @@ from snapshots import matches
 CODES: dict[str, tuple[str, Any]] = {
     "ok": ("print('hi')\nresult = {'total': 45, 'rows': [[1, 2], [3, 4]]}", None),
     "nothing": ("x = 1", None),
+    "printed": ("print('the mean is', 4)", None),
+    "converted": ("import datetime\nresult = {datetime.date(2024, 2, 29): {3, 1}}", None),
+    "text": ("import math\nresult = math.nan", None),
     "exception": ("rows = [1]\nprint('before')\nrows[3]", None),
     "limit": ("import time; time.sleep(5)", {"limits": {"wall_ms": 30}}),
     "memory": ("x = bytearray(10 ** 9)", None),

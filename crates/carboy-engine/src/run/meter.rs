@@ -80,7 +80,7 @@ impl<'a> Meter<'a> {
     /// Looks once more, and ends a jar that has not spoken its last word. Of one that answered it does
     /// not matter how many files it has open.
     pub async fn last<J: Jar>(&self, jar: &J, ending: &Ending) -> Last {
-        let answered = matches!(ending, Ending::Said(FromJar::Done { .. }));
+        let answered = matches!(ending, Ending::Said(FromJar::Done(_)));
         let sample = jar.sample();
         let cpu_us = jar.cpu_us().unwrap_or(self.cpu_before_us);
         let open_descriptors = if answered { None } else { jar.open_descriptors() };

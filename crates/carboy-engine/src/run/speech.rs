@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use carboy_protocol::frame::{self, Decoder, FrameFault};
 use carboy_protocol::json::{self, JsonFault, MAX_DEPTH};
-use carboy_protocol::{FromJar, JobFrame, LimitName, Limits, ToJar};
+use carboy_protocol::{FromJar, GuestResult, JobFrame, LimitName, Limits, ToJar};
+use serde_json::value::RawValue;
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
 use tokio::time::Instant as Moment;
@@ -196,14 +197,26 @@ fn parse(body: &[u8], bounds: ResultBounds) -> Result<FromJar, Ending> {
     let message: FromJar = serde_json::from_slice(body)
         .map_err(|_| Ending::BrokenFrame("it is not a message that a jar may send".into()))?;
     match &message {
-        FromJar::Done { result: Some(result) } if result.get().len() as u64 > bounds.bytes => {
+        FromJar::Done(answer) if length(&answer.result) > bounds.bytes => {
             Err(Ending::Limit(LimitName::ResultBytes))
         }
-        FromJar::Done { .. } if depth > bounds.depth + AROUND as u64 => {
+        FromJar::Done(_) if depth > bounds.depth + AROUND as u64 => {
             Err(Ending::Limit(LimitName::ResultDepth))
+        }
+        FromJar::Done(answer) if says_too_much(answer) => {
+            Err(Ending::BrokenFrame("it said too much about its result".into()))
         }
         _ => Ok(message),
     }
+}
+
+fn length(result: &Option<Box<RawValue>>) -> u64 {
+    result.as_ref().map_or(0, |result| result.get().len() as u64)
+}
+
+fn says_too_much(answer: &GuestResult) -> bool {
+    let words = [&answer.type_name, &answer.text, &answer.note];
+    words.into_iter().flatten().any(|words| words.len() > GuestResult::MAX_WORDS)
 }
 
 #[cfg(test)]
@@ -219,6 +232,7 @@ mod tests {
             environment: BTreeMap::new(),
             guard: None,
             tools: vec![],
+            strict: false,
         };
         Speech::new(job, limits).unwrap()
     }
@@ -253,10 +267,7 @@ mod tests {
     async fn the_last_frame_is_the_last_thing_that_a_jar_says() {
         let limits = Limits::default();
         let done = framed(r#"{"done":{"result":7}}"#);
-        assert!(matches!(
-            said(&done, &limits).await,
-            Ending::Said(FromJar::Done { result: Some(_) })
-        ));
+        assert!(matches!(said(&done, &limits).await, Ending::Said(FromJar::Done(_))));
         assert_broken(
             said(&[&done[..], b"x"].concat(), &limits).await,
             "more after its last frame",
@@ -296,6 +307,9 @@ mod tests {
         assert_limit(said(&done(&deep), &Limits::default()).await, LimitName::ResultDepth);
         let deep = "[".repeat(MAX_DEPTH + AROUND + 1);
         assert_broken(said(&framed(&deep), &Limits::default()).await, "");
+        let words = format!(r#"{{"done":{{"text":"{}"}}}}"#, "x".repeat(GuestResult::MAX_WORDS));
+        assert!(matches!(said(&framed(&words), &limits).await, Ending::Said(_)));
+        assert_broken(said(&framed(&words.replace("xx", "xxx")), &limits).await, "too much");
         // Four bytes that claim more than is allowed are no result yet.
         let mut claim = u32::MAX.to_be_bytes().to_vec();
         assert_broken(said(&claim, &limits).await, "longer than it sent");

@@ -1,8 +1,9 @@
 //! Finding the one cause.
 
-use carboy_protocol::{FromJar, GuestError, GuestFailure, Kind, LimitName, Limits, ProcessExit};
+use carboy_protocol::{
+    FromJar, GuestError, GuestFailure, GuestResult, Kind, LimitName, Limits, ProcessExit,
+};
 use rustix::io::Errno;
-use serde_json::value::RawValue;
 
 use crate::facts::{Ending, Facts, Refused, RefusedCall, Wanted, open_files};
 use crate::verdict::words;
@@ -16,9 +17,9 @@ pub(crate) fn decide(
     facts: &Facts,
     refused: &Refused,
     limits: &Limits,
-) -> Result<Option<Box<RawValue>>, Box<GuestError>> {
+) -> Result<GuestResult, Box<GuestError>> {
     let error = match ending {
-        Ending::Said(FromJar::Done { result }) => return Ok(result),
+        Ending::Said(FromJar::Done(answer)) => return Ok(answer),
         Ending::Said(FromJar::Failed(failure)) => raised(*failure, facts, refused, limits),
         Ending::Said(FromJar::BadResult { fault, detail }) => words::bad_result(fault, &detail),
         Ending::Said(FromJar::Ready {} | FromJar::Call(_)) => words::broken("it did not answer"),

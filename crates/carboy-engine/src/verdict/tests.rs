@@ -2,7 +2,8 @@
 //! the kernel does not agree with what the code says of itself.
 
 use carboy_protocol::{
-    Call, FromJar, GuestError, GuestFailure, Kind, LimitName, Limits, ProcessExit, ResultFault,
+    Call, FromJar, GuestError, GuestFailure, GuestResult, Kind, LimitName, Limits, ProcessExit,
+    ResultFault,
 };
 use rustix::io::Errno;
 use serde_json::value::RawValue;
@@ -72,11 +73,12 @@ fn an_answer_is_the_result_whatever_else_is_known() {
     let full = Facts { space_full: true, files_full: true, ..Facts::default() };
     let refused = refused(Some(Wanted::Thread), Errno::AGAIN);
     let value = RawValue::from_string("[1,2]".into()).unwrap();
-    let done = Ending::Said(FromJar::Done { result: Some(value) });
-    let result = decide(done, &full, &refused, &Limits::default()).unwrap();
-    assert_eq!(result.unwrap().get(), "[1,2]");
-    let none = Ending::Said(FromJar::Done { result: None });
-    assert!(decide(none, &full, &refused, &Limits::default()).unwrap().is_none());
+    let answer = GuestResult { result: Some(value), ..GuestResult::default() };
+    let done = Ending::Said(FromJar::Done(answer));
+    let answer = decide(done, &full, &refused, &Limits::default()).unwrap();
+    assert_eq!(answer.result.unwrap().get(), "[1,2]");
+    let none = Ending::Said(FromJar::Done(GuestResult::default()));
+    assert!(decide(none, &full, &refused, &Limits::default()).unwrap().result.is_none());
 }
 
 #[test]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import traceback
 
 from .callee import failed_callee
+from .convert import converted
+from .forms import TooDeep
 from .guard import named_by_guard
 from .refusal import GuardError
 from .values import ENCODE, ENCODER, MAX_TEXT, NotAwaited, clean, encode
@@ -17,8 +19,8 @@ if TYPE_CHECKING:
 NAME = "job.py"
 MAX_TRACEBACK = 16_000
 LAST_RESORT = b'{"failed":{"type":"MemoryError","message":"","callee":""}}'
-# What stands for a value that nests deeper than can be written.
-TOO_DEEP = b"[" * 500 + b"]" * 500
+# The frame for a value that nests deeper than can be written.
+TOO_DEEP = b'{"done":{"result":' + b"[" * 500 + b"]" * 500 + b"}}"
 
 
 def bad_result(fault: str, detail: object) -> bytes:
@@ -26,26 +28,42 @@ def bad_result(fault: str, detail: object) -> bytes:
     return encode({"bad_result": {"fault": fault, "detail": clean(detail, 200)}})
 
 
-def encode_result(value: object) -> bytes:
+def encode_result(value: object, strict: bool) -> bytes:
     """The frame for a result. How long and how deep it may be is for the engine to judge."""
     if value is None:
         return b'{"done":{}}'
+    fault = error = ""
     try:
-        text = "".join(ENCODE(value, 0)) if ENCODE else ENCODER.encode(value)
-        data = text.encode("utf-8")
+        return b'{"done":{"result":' + as_json(value) + b"}}"
     except RecursionError:
-        data = TOO_DEEP
+        return TOO_DEEP
     except UnicodeEncodeError:
-        return bad_result("not_text", "a string contains an unpaired surrogate")
-    except ValueError as error:
-        if "float" in str(error):
-            return bad_result("not_finite", error)
-        if "ircular" not in str(error):
-            return bad_result("not_json", error)
-        data = TOO_DEEP
-    except TypeError as error:
-        return bad_result("not_awaited" if type(error) is NotAwaited else "not_json", error)
-    return b'{"done":{"result":' + data + b"}}"
+        fault, error = "not_text", "a string contains an unpaired surrogate"
+    except ValueError as found:
+        fault, error = "not_finite" if "float" in str(found) else "not_json", str(found)
+        if "ircular" in error:
+            return TOO_DEEP
+    except TypeError as found:
+        fault, error = "not_awaited" if type(found) is NotAwaited else "not_json", str(found)
+    except BaseException as found:
+        # A class of the code's own does that when it is looked at.
+        if strict or isinstance(found, MemoryError):
+            raise
+    return bad_result(fault, error) if strict else encode_converted(value)
+
+
+def as_json(value: object) -> bytes:
+    """A value as JSON, if all of it is."""
+    return ("".join(ENCODE(value, 0)) if ENCODE else ENCODER.encode(value)).encode("utf-8")
+
+
+def encode_converted(value: object) -> bytes:
+    """The frame for a result that is not JSON already."""
+    try:
+        # The result comes first: the engine knows by that what is too deep.
+        return b'{"done":' + as_json(converted(value)) + b"}"
+    except (TooDeep, RecursionError):
+        return TOO_DEEP
 
 
 def exit_code(error: SystemExit) -> int:

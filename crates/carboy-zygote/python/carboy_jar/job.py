@@ -70,7 +70,7 @@ def run_job(job: dict[str, Any], space: Space, finish: Callable[[], None]) -> by
             return encode_failure(error)
         finish()
         value = space.get("result")
-    return encode_result(value)
+    return encode_result(value, "strict" in job)
 
 
 def finish() -> None:

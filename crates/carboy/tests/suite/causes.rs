@@ -22,12 +22,16 @@ async fn ends_with_its_own(type_name: &str, code: &str) {
 #[tokio::test]
 async fn a_thread_refused_before_does_not_explain_a_later_error() {
     let refused = "
-import _thread, time
-def wait(): time.sleep(0.05)
+import _thread
+lock = _thread.allocate_lock()
+lock.acquire()
+def wait():
+    with lock: pass
 try:
-    for _ in range(12): _thread.start_new_thread(wait, ())
+    for _ in range(40): _thread.start_new_thread(wait, ())
 except RuntimeError: pass
 else: raise AssertionError('no thread was refused')
+lock.release()
 ";
     let own = "raise RuntimeError('dictionary changed size during iteration')";
     ends_with_its_own("RuntimeError", &format!("{refused}{own}")).await;

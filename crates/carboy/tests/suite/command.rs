@@ -26,12 +26,14 @@ fn text(bytes: &[u8]) -> String {
 fn exit_codes_are_those_of_the_table() {
     let folder = Folder::new();
     let strict = folder.0.join("strict.toml");
-    fs::write(&strict, format!("walls = \"{}\"\n[limits]\nwall_ms = 300\n", walls().as_str()))
-        .unwrap();
+    let words =
+        format!("walls = \"{}\"\nstrict = true\n[limits]\nwall_ms = 300\n", walls().as_str());
+    fs::write(&strict, words).unwrap();
     for (code, arguments) in [
         (0, vec!["-c", "result = 1"]),
         (1, vec!["-c", "1/0"]),
-        (1, vec!["-c", "result = {1}"]),
+        (0, vec!["-c", "result = {1}"]),
+        (1, vec!["-c", "result = {1}", "--policy", strict.to_str().unwrap()]),
         (2, vec!["-c", "1", "--input", "{not json"]),
         (2, vec!["-c", "1", "--no-such-option"]),
         (2, vec!["/no/such/file.py"]),

@@ -1,6 +1,6 @@
 //! Every limit ends in its own named cause, with the engine alive and nothing left behind.
 
-use carboy_protocol::{Kind, LimitName, Limits, Walls};
+use carboy_protocol::{Kind, LimitName, Limits, Policy, Walls};
 
 use crate::support::*;
 
@@ -273,8 +273,9 @@ async fn results_that_are_too_much() {
 }
 
 #[tokio::test]
-async fn results_that_are_not_json() {
+async fn results_that_are_not_json_under_a_strict_policy() {
     let bench = Bench::new();
+    let strict = || Policy { strict: true, ..policy(|_| {}) };
     for (code, name) in [
         ("result = {1, 2}", "ResultNotJson"),
         ("result = object()", "ResultNotJson"),
@@ -285,7 +286,7 @@ async fn results_that_are_not_json() {
         ("result = '\\ud800'", "ResultNotText"),
         ("result = {'\\udfff': 1}", "ResultNotText"),
     ] {
-        let outcome = bench.ask(code).await;
+        let outcome = bench.run(strict(), code).await;
         let error = error(&outcome);
         assert_eq!((error.kind, error.type_name.as_str()), (Kind::Exception, name), "{code}");
         assert!(error.hint.is_some());

@@ -27,6 +27,7 @@ mod posture;
 mod pressure;
 mod pythons;
 mod real_work;
+mod results;
 mod runs;
 mod standing;
 mod support;

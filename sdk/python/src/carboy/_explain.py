@@ -71,6 +71,10 @@ def summary(outcome: Record) -> str:
     """An outcome in a few lines."""
     if outcome.error is None:
         words = [f"Outcome({outcome.status}", f"result={shown(outcome.result, 500)}"]
+        if outcome.result_text is not None:
+            words.append(f"result_text={shown(outcome.result_text, 500)}")
+        if outcome.result_note is not None:
+            words.append(f"result_note={shown(outcome.result_note, 500)}")
     else:
         words = [f"Outcome({outcome.status}", happened(outcome.error)]
     for name, text in (("stdout", outcome.stdout), ("stderr", outcome.stderr)):
@@ -101,15 +105,31 @@ def titled(title: str, text: str, most: int, truncated: bool) -> tuple[str, str]
     return f"{title} ({note})" if note else title, kept
 
 
+def _answer(outcome: Record) -> list[str]:
+    """What the code answered, and how."""
+    if outcome.result_text is not None:
+        lines = _quoted(f"result, {_kind(outcome)} as text", outcome.result_text, _MOST_OUTPUT)
+    elif outcome.result is not None:
+        kind = f" from {_kind(outcome)}" if outcome.result_type is not None else ""
+        lines = [f"result{kind}:", f"| {shown_json(outcome.result)}"]
+    elif outcome.stdout:
+        lines = ["It answered by printing: what it wrote is below. `result` was not set."]
+    else:
+        lines = ["It answered nothing: assign to `result`, or end with an expression."]
+    note = outcome.result_note
+    return lines + ([f"note: {one_line(note)}"] if note is not None else [])
+
+
+def _kind(outcome: Record) -> str:
+    return shown(outcome.result_type or "object", 200)
+
+
 def explanation(outcome: Record) -> str:
     """Everything about an outcome that somebody could act on."""
     error = outcome.error
     if error is None:
         lines = ["The code ran to its end." if outcome.ok else f"status: {outcome.status}"]
-        if outcome.result is None:
-            lines.append("It answered nothing: assign to `result`, or end with an expression.")
-        else:
-            lines += ["result:", f"| {shown_json(outcome.result)}"]
+        lines += _answer(outcome)
     else:
         lines = ["The code did not run to its end.", f"error: {happened(error)}"]
     lines += _more(outcome)

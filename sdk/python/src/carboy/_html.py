@@ -20,6 +20,9 @@ def table(outcome: Record) -> str:
     rows: list[tuple[str, str]] = [("status", outcome.status)]
     if outcome.error is None:
         rows.append(("result", shown(outcome.result, _MOST)))
+        for name, words in (("text", outcome.result_text), ("note", outcome.result_note)):
+            if words is not None:
+                rows.append(_explain.titled(name, words, _MOST, False))
     else:
         rows.append(("error", _explain.happened(outcome.error)))
         if outcome.error.hint:

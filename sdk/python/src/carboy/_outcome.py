@@ -57,7 +57,7 @@ class RunError(CarboyError):
 
 
 class GuestExceptionError(RunError):
-    """The code raised an exception, or answered with something that is not JSON."""
+    """The code raised, or under a strict policy answered with something that is not JSON."""
 
 
 class LimitError(RunError):

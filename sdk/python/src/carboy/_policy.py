@@ -39,6 +39,8 @@ class Policy:
     limits: Limits | None = None
     walls: Walls | None = None
     language: Language | Profile | None = None
+    strict: bool | None = None
+    """Whether a result that is not JSON is an error. Otherwise it is converted; docs/results.md says how."""
 
     @classmethod
     def preset(
@@ -47,6 +49,7 @@ class Policy:
         *,
         walls: Walls | None = None,
         language: Language | Profile | None = None,
+        strict: bool | None = None,
         **limits: Unpack[LimitsByName],
     ) -> Policy:
         """A named policy: `low`, `medium`, `high` or `max`, with these limits changed."""
@@ -55,7 +58,7 @@ class Policy:
                 f"there is no preset {name!r}", hint=f"take one of {', '.join(PRESETS)}"
             )
         try:
-            return cls(replace(Limits(**PRESETS[name]), **limits), walls, language)
+            return cls(replace(Limits(**PRESETS[name]), **limits), walls, language, strict)
         except TypeError:
             known = [field.name for field in fields(Limits)]
             wrong = [limit for limit in limits if limit not in known]
@@ -68,6 +71,8 @@ class Policy:
         body: dict[str, Any] = {}
         if self.walls is not None:
             body["walls"] = self.walls
+        if self.strict is not None:
+            body["strict"] = self.strict
         if self.limits is not None:
             body["limits"] = _present(self.limits, Limits, "limits")
         if isinstance(self.language, str):
@@ -84,7 +89,9 @@ _WORDS = {"walls": get_args(Walls), "profile": get_args(Profile), "network": ("n
 
 def _checked(body: Mapping[str, Any]) -> dict[str, Any]:
     """A policy in the engine's own form, if it is one. What a number may be is for the engine to say."""
-    _check_keys("a policy", body, ("walls", "network", "limits", "language"))
+    _check_keys("a policy", body, ("walls", "network", "limits", "language", "strict"))
+    if not isinstance(body.get("strict", False), bool):
+        raise RequestError(f"strict must be True or False, was {body['strict']!r}")
     limits, language = _part(body, "limits"), _part(body, "language")
     _check_keys("limits", limits, tuple(DEFAULT_LIMITS))
     for name, value in limits.items():

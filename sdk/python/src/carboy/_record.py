@@ -112,6 +112,12 @@ class Record:
     id: str
     status: Literal["ok", "error"]
     result: Any
+    result_type: str | None
+    """The Python type of the answer, where that is not JSON's own."""
+    result_text: str | None
+    """How Python shows the answer, where it has no JSON form; `result` is `None` then."""
+    result_note: str | None
+    """What `result` leaves out of the answer, such as rows of a long table."""
     error: Error | None
     stdout: str
     stderr: str
@@ -163,6 +169,9 @@ _MAKERS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
     "id": lambda body: body["id"],
     "status": lambda body: body["status"],
     "result": lambda body: body.get("result"),
+    "result_type": lambda body: body.get("result_type"),
+    "result_text": lambda body: body.get("result_text"),
+    "result_note": lambda body: body.get("result_note"),
     "error": lambda body: _error(body.get("error")),
     "stdout": lambda body: body["stdout"]["text"],
     "stderr": lambda body: body["stderr"]["text"],

@@ -47,7 +47,11 @@ def run_mod_hook(
     outcome = run(
         script,
         inputs={"game_state": game_state, "mod_config": mod_config, "result": {}},
-        policy={"language": {"profile": "hook"}, "limits": {"wall_ms": time, "cpu_ms": time}},
+        policy={
+            "language": {"profile": "hook"},
+            "limits": {"wall_ms": time, "cpu_ms": time},
+            "strict": True,
+        },
     )
     ending = ending_of(outcome)
     if ending is Ending.OK:

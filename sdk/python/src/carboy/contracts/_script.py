@@ -22,7 +22,7 @@ class ScriptSandbox:
     """
 
     def __init__(self, limits: dict[str, int]) -> None:
-        self._policy = {"limits": limits}
+        self._policy = {"limits": limits, "strict": True}
 
     def run_script(self, script: str, context: Any = None) -> dict[str, Any]:
         """Runs a script that sees `context` and answers with `result` or its last expression.

@@ -264,7 +264,7 @@ def _run_in_jar(
     if fault is not None:
         return ToolResult(False, error=fault)
     inputs = {"tool_args": list(args), "tool_kwargs": dict(kwargs)}
-    outcome = run(program, inputs=inputs, policy=Policy(limits=limits))
+    outcome = run(program, inputs=inputs, policy=Policy(limits=limits, strict=True))
     ending = ending_of(outcome)
     cause = _BY_ENDING.get(ending)
     if ending is Ending.LIMIT and outcome.error is not None and outcome.error.limit is not None:

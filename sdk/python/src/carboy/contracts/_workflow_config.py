@@ -129,7 +129,7 @@ class GlobalConfig:
         if timeout is not None:
             limits["wall_ms"] = milliseconds("timeout", timeout)
         language = {"profile": self.profile, "imports": list(self.allow_imports)}
-        return {"limits": limits, "language": language}
+        return {"limits": limits, "language": language, "strict": True}
 
 
 NodeLike = NodeConfig | ConfigLike
