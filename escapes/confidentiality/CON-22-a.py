@@ -18,7 +18,7 @@ import os
 known = {"HOME", "LANG", "TMPDIR", "PATH", "LC_CTYPE", "TZ", "OMP_NUM_THREADS", "MKL_NUM_THREADS",
          "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS", "LD_BIND_NOW", "USER", "LOGNAME",
          "BLIS_NUM_THREADS", "NUMBA_NUM_THREADS", "POLARS_MAX_THREADS", "RAYON_NUM_THREADS",
-         "LOKY_MAX_CPU_COUNT"}
+         "LOKY_MAX_CPU_COUNT", "JE_ARROW_MALLOC_CONF", "_RJEM_MALLOC_CONF"}
 made = {"USER": "jar", "LOGNAME": "jar", "TZ": "UTC"}
 everything = dict(os.environ)
 everything.update((os.fsdecode(name), os.fsdecode(value)) for name, value in os.environb.items())

@@ -15,7 +15,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 known = (b"HOME=", b"LANG=", b"TMPDIR=", b"OMP_NUM_THREADS=", b"MKL_NUM_THREADS=", b"LD_BIND_NOW=",
          b"OPENBLAS_NUM_THREADS=", b"NUMEXPR_NUM_THREADS=", b"LC_CTYPE=", b"USER=jar", b"LOGNAME=jar", b"TZ=UTC",
          b"BLIS_NUM_THREADS=", b"NUMBA_NUM_THREADS=", b"POLARS_MAX_THREADS=", b"RAYON_NUM_THREADS=",
-         b"LOKY_MAX_CPU_COUNT=")
+         b"LOKY_MAX_CPU_COUNT=", b"JE_ARROW_MALLOC_CONF=", b"_RJEM_MALLOC_CONF=")
 tops = [ctypes.c_void_p.in_dll(libc, "__libc_stack_end").value,
         ctypes.c_void_p.in_dll(libc, "environ").value]
 here, there = os.pipe()

@@ -23,6 +23,9 @@ const THREADS: [&str; 9] = [
     "LOKY_MAX_CPU_COUNT",
 ];
 
+/// What the allocators of Arrow and Polars ask whether they may start a thread that cleans up.
+const ALLOCATORS: [&str; 2] = ["JE_ARROW_MALLOC_CONF", "_RJEM_MALLOC_CONF"];
+
 /// The whole environment of a zygote. Guest code sees these, but for the loader's, and nothing
 /// else.
 pub(super) fn environment(home: &Path) -> Vec<(String, String)> {
@@ -40,6 +43,7 @@ pub(super) fn environment(home: &Path) -> Vec<(String, String)> {
     all.push(("LD_BIND_NOW".to_owned(), "1".to_owned()));
     // A zygote has one thread: whoever forks must.
     all.extend(thread_variables(1));
+    all.extend(ALLOCATORS.map(|name| (name.to_owned(), "background_thread:false".to_owned())));
     all
 }
 

@@ -30,6 +30,7 @@ result = [sorted(os.environ), sorted(native)]
     let known = [
         "BLIS_NUM_THREADS",
         "HOME",
+        "JE_ARROW_MALLOC_CONF",
         "LANG",
         "LOGNAME",
         "LOKY_MAX_CPU_COUNT",
@@ -43,6 +44,7 @@ result = [sorted(os.environ), sorted(native)]
         "TMPDIR",
         "TZ",
         "USER",
+        "_RJEM_MALLOC_CONF",
     ];
     assert_eq!(value(&bench, code).await, serde_json::json!([known, known]));
     bench.close().await;
