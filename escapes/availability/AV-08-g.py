@@ -21,7 +21,8 @@ with open("seed", "r+b") as seed:
         try:
             copy = mmap.mmap(seed.fileno(), SIZE, flags=mmap.MAP_PRIVATE)
         except OSError:
-            raise MemoryError from None
+            bytearray(SIZE)  # a refusal by the kernel, and not by this program
+            raise
         for at in range(0, SIZE, 4096):
             copy[at] = 1
         maps.append(copy)
