@@ -29,6 +29,7 @@ mod pythons;
 mod real_work;
 mod results;
 mod runs;
+mod soak;
 mod standing;
 mod support;
 mod tools;

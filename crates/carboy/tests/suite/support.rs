@@ -70,6 +70,11 @@ pub fn allowed(promised: Duration) -> Duration {
     promised.max(started.elapsed() * 100)
 }
 
+/// How much of a long test is run: the size from the environment, or one that takes some seconds.
+pub fn size(name: &str, otherwise: usize) -> usize {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(otherwise)
+}
+
 /// Says that a test did not test, and why. The test script counts these lines.
 pub fn skip(why: &str) {
     println!("SKIPPED: {why}");
