@@ -3,9 +3,9 @@
 # walls: full nested
 # first: engine count
 # second: engine clock
-# expect: limit output_bytes
-# limits: output_bytes=50000
-# control: raised output_bytes=4000000
+# expect: limit printed_bytes
+# limits: printed_bytes=50000
+# control: raised printed_bytes=4000000
 """Whoever keeps what is printed runs out of memory, or of disk."""
 
 for _ in range(1_000):

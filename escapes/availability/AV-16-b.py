@@ -3,9 +3,9 @@
 # walls: full nested
 # first: engine count
 # second: engine clock
-# expect: limit output_bytes
-# limits: output_bytes=50000
-# control: raised output_bytes=4000000
+# expect: limit printed_bytes
+# limits: printed_bytes=50000
+# control: raised printed_bytes=4000000
 """The other stream, written to by system calls, from two threads at once."""
 
 import os

@@ -3,9 +3,9 @@
 # walls: full nested
 # first: engine count
 # second: engine clock
-# expect: limit output_bytes
-# limits: output_bytes=100000
-# control: raised output_bytes=8000000
+# expect: limit printed_bytes
+# limits: printed_bytes=100000
+# control: raised printed_bytes=8000000
 """Whoever reads line by line keeps all of it before it sees how long it is."""
 
 import sys

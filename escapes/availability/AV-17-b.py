@@ -3,9 +3,9 @@
 # walls: full nested
 # first: engine count
 # second: engine clock
-# expect: limit output_bytes
-# limits: output_bytes=10000
-# control: raised output_bytes=1000000
+# expect: limit printed_bytes
+# limits: printed_bytes=10000
+# control: raised printed_bytes=1000000
 """Each byte is a read of its own for whoever listens, and may be an entry of its own in a list."""
 
 import os

@@ -3,9 +3,9 @@
 # walls: full nested
 # first: engine count
 # second: frames
-# expect: limit output_bytes
-# limits: output_bytes=1001
-# control: raised output_bytes=1000000
+# expect: limit printed_bytes
+# limits: printed_bytes=1001
+# control: raised printed_bytes=1000000
 """Bytes that are no text, half characters, and a limit that falls between the bytes of one: the
 outcome must be text all the same."""
 

@@ -3,9 +3,9 @@
 # walls: full nested
 # first: engine count
 # second: engine clock
-# expect: limit output_bytes
-# limits: output_bytes=400000
-# control: raised output_bytes=8000000
+# expect: limit printed_bytes
+# limits: printed_bytes=400000
+# control: raised printed_bytes=8000000
 """A reader that waits for one stream while the other is full waits for ever."""
 
 import os

@@ -4,7 +4,7 @@
 # first: memory file system
 # second: rlimits
 # expect: limit file_bytes
-# limits: file_bytes=1048576 output_bytes=1000
+# limits: file_bytes=1048576 printed_bytes=1000
 # control: raised file_bytes=33554432
 """What goes to a file is not counted as output, so it must be counted as a file."""
 

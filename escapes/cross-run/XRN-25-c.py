@@ -3,8 +3,8 @@
 # walls: full nested
 # first: engine count
 # second: kill by pidfd
-# expect: limit output_bytes | ok
-# limits: output_bytes=5000
+# expect: limit printed_bytes | ok
+# limits: printed_bytes=5000
 # control: none: a plain process has no engine that would end it
 """What was still in the pipes when a run was ended must not flow into another outcome."""
 

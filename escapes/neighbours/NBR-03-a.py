@@ -4,7 +4,7 @@
 # first: engine count
 # second: engine clock
 # expect: limit wall_ms
-# limits: wall_ms=500 output_bytes=1073741824
+# limits: wall_ms=500 output_bytes=1073741824 printed_bytes=1073741824
 # control: none: innocent runs beside a busy loop are measured first
 # mode: beside
 """Each byte wakes the engine."""

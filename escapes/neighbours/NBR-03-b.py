@@ -3,8 +3,8 @@
 # walls: full nested
 # first: engine count
 # second: engine clock
-# expect: limit wall_ms | limit output_bytes
-# limits: wall_ms=500 output_bytes=8388608
+# expect: limit wall_ms | limit printed_bytes
+# limits: wall_ms=500 output_bytes=8388608 printed_bytes=8388608
 # control: none: innocent runs beside a busy loop are measured first
 # mode: beside
 """The engine keeps all of it up to the limit."""

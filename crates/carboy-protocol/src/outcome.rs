@@ -100,6 +100,14 @@ pub struct Output {
     pub bytes: u64,
     /// Whether some of them are not in `text`.
     pub truncated: bool,
+    /// How many are left out between the beginning and the end. In `text` a line of its own says so.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub omitted_bytes: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// What refused something.

@@ -123,7 +123,7 @@ def test_the_limit_on_the_clock_is_a_timeout_error() -> None:
         ("raise TimeoutError('mine')", "TimeoutError at line 1: mine"),
         ("x = [0] * 10 ** 9", "limit memory_bytes"),
         ("result['output'] = {'a': {1, 2}}", "not JSON"),
-        ("print('x' * 10 ** 6)", "limit output_bytes"),
+        ("for n in range(20): print('x' * 10 ** 6)", "limit printed_bytes"),
     ],
 )
 def test_runtime_errors_are_returned(script: str, words: str) -> None:

@@ -172,7 +172,7 @@ def source(body: str) -> ToolSource:
         ),
         ("open('f', 'wb').write(bytes(2 << 20))", {"file_bytes": 1 << 20}, "sandbox: files"),
         ("[open(f'{n}', 'w').close() for n in range(99)]", {"files": 9}, "sandbox: files"),
-        ("print('x' * 10 ** 6)", {}, "sandbox: output"),
+        ("for n in range(20): print('x' * 10 ** 6)", {}, "sandbox: output"),
         ("return object()", {}, "sandbox: result"),
         ("return 'x' * (2 << 20)", {}, "sandbox: result"),
         ("import socket; socket.socket()", {}, "sandbox: denied"),

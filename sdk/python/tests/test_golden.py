@@ -119,6 +119,7 @@ def test_a_converted_result_says_what_it_was(golden: Path) -> None:
     assert outcome.result_type == "pandas.core.frame.DataFrame"
     assert outcome.result_text == "   a\n0  1"
     assert outcome.result_note is not None and "5000 rows" in outcome.result_note
+    assert (outcome.stdout_omitted, outcome.stderr_omitted) == (90, 0)
     plain = carboy.Outcome.from_dict(message(golden, "outcome")["outcome"]["outcome"])
     assert (plain.result_type, plain.result_text, plain.result_note) == (None, None, None)
 

@@ -84,7 +84,7 @@ impl<J: Jar> Watch<'_, J> {
                 if self.stdio.wrote(stream, &piece[..count]) {
                     self.stdio.hand_on().await;
                     return match ending {
-                        Ending::Said(_) | Ending::Gone => Ending::Limit(LimitName::OutputBytes),
+                        Ending::Said(_) | Ending::Gone => Ending::Limit(LimitName::PrintedBytes),
                         decided => decided,
                     };
                 }

@@ -46,7 +46,7 @@ impl<'a, J: Jar> Watch<'a, J> {
         contact: Contact<'a>,
     ) -> Result<Watch<'a, J>, EngineError> {
         Ok(Watch {
-            stdio: Stdio::new(limits.output_bytes, contact.sink),
+            stdio: Stdio::new(limits, contact.sink),
             speech: Speech::new(job, limits)?,
             meter: Meter::new(jar, limits)?,
             tools: Tools::new(contact.tools, limits, contact.host),
@@ -101,12 +101,12 @@ impl<'a, J: Jar> Watch<'a, J> {
                 },
                 read = io.stdout.read(&mut out), if self.stdio.reads(Stream::Stdout) => {
                     if self.stdio.wrote(Stream::Stdout, &out[..read.unwrap_or(0)]) {
-                        return Ok(Ending::Limit(LimitName::OutputBytes));
+                        return Ok(Ending::Limit(LimitName::PrintedBytes));
                     }
                 }
                 read = io.stderr.read(&mut err), if self.stdio.reads(Stream::Stderr) => {
                     if self.stdio.wrote(Stream::Stderr, &err[..read.unwrap_or(0)]) {
-                        return Ok(Ending::Limit(LimitName::OutputBytes));
+                        return Ok(Ending::Limit(LimitName::PrintedBytes));
                     }
                 }
                 () = self.stdio.pass(), if self.stdio.is_waiting() => {}

@@ -130,15 +130,26 @@ limits! {
         crossed: "the run needed more than {} of memory",
         hint: "work in smaller pieces, or raise limits.memory_bytes",
     }
-    /// Standard output and standard error together.
+    /// How much of standard output, and how much of standard error, the outcome keeps. Of more it has the
+    /// beginning and the end, and the run goes on.
     OutputBytes output_bytes {
         unit: Bytes,
         default: 200_000,
         least: 1,
         most: GIB,
+        words: "{} kept of each stream of output",
+        crossed: "the run printed more than {}, and some of it was left out",
+        hint: "print a summary and return the data in `result`, or raise limits.output_bytes",
+    }
+    /// Everything printed on standard output and standard error together, kept or not.
+    PrintedBytes printed_bytes {
+        unit: Bytes,
+        default: 16 * MIB,
+        least: 1,
+        most: TIB,
         words: "{} of printed output",
         crossed: "the run printed more than {}",
-        hint: "print a summary and return the data in `result`, or raise limits.output_bytes",
+        hint: "print a summary and return the data in `result`, or raise limits.printed_bytes",
     }
     /// The JSON text of the result.
     ResultBytes result_bytes {

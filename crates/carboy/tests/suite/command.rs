@@ -187,15 +187,15 @@ fn a_module_that_cannot_be_preloaded_is_the_callers_mistake() {
 fn policies_are_read_from_three_kinds_of_file() {
     let folder = Folder::new();
     for (name, content) in [
-        ("p.toml", "[limits]\noutput_bytes = 10"),
-        ("p.json", r#"{"limits": {"output_bytes": 10}}"#),
-        ("p.yaml", "limits:\n  output_bytes: 10\n"),
+        ("p.toml", "[limits]\nprinted_bytes = 10"),
+        ("p.json", r#"{"limits": {"printed_bytes": 10}}"#),
+        ("p.yaml", "limits:\n  printed_bytes: 10\n"),
     ] {
         let file = folder.0.join(name);
         fs::write(&file, content).unwrap();
         let output = run(&["--json", "-c", "print('x' * 100)", "--policy", file.to_str().unwrap()]);
         let outcome: Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!(outcome["error"]["limit"]["name"], "output_bytes", "{name}: {outcome}");
+        assert_eq!(outcome["error"]["limit"]["name"], "printed_bytes", "{name}: {outcome}");
     }
     let bad = folder.0.join("bad.toml");
     fs::write(&bad, "[limits]\nwal_ms = 3").unwrap();

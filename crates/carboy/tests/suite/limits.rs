@@ -119,9 +119,10 @@ async fn output_on_either_stream() {
         let bench = Bench::new();
         let code = format!("import sys\nwhile True: sys.{stream}.write('x' * 10_000)");
         let outcome = bench.run(policy(|_| {}), &code).await;
-        assert_limit(&outcome, LimitName::OutputBytes, 200_000);
+        assert_limit(&outcome, LimitName::PrintedBytes, 16 << 20);
         let captured = if stream == "stdout" { &outcome.stdout } else { &outcome.stderr };
-        assert_eq!(captured.text.len(), 200_000);
+        let kept = captured.text.matches('x').count() as u64;
+        assert_eq!((kept, captured.omitted_bytes), (200_000, (16 << 20) - 200_000));
         assert!(captured.truncated);
         bench.close().await;
     }
@@ -135,7 +136,22 @@ while True:
     os.write(1, b'x' * 65536)
     os.write(2, b'y' * 65536)
 ";
-    ends(LimitName::OutputBytes, 200_000, |_| {}, code).await;
+    let change = |limits: &mut Limits| limits.printed_bytes = 200_000;
+    ends(LimitName::PrintedBytes, 200_000, change, code).await;
+}
+
+#[tokio::test]
+async fn output_is_cut_and_the_run_goes_on() {
+    let bench = Bench::new();
+    let kept = Limits::default().get(LimitName::OutputBytes);
+    let code = "print('begin')\nfor _ in range(10): print('x' * 100_000)\nprint('end')\nresult = 7";
+    let outcome = bench.ask(code).await;
+    assert_eq!(result(&outcome), "7");
+    let out = &outcome.stdout;
+    assert!(out.text.starts_with("begin\nxxx") && out.text.ends_with("xxx\nend\n"), "{out:?}");
+    assert_eq!((out.bytes, out.omitted_bytes, out.truncated), (1_000_020, 1_000_020 - kept, true));
+    assert!(out.text.contains(&format!("\n... {} bytes left out ...\n", out.omitted_bytes)));
+    bench.close().await;
 }
 
 #[tokio::test]

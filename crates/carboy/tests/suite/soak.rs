@@ -51,7 +51,10 @@ const HOSTILE: [Sort; 22] = [
     sort("abort", "import os\nos.abort()", "crash SIGSEGV"),
     sort("exit", "import os\nos._exit(3)", "crash Exit"),
     sort("segfault", "import ctypes\nctypes.string_at(0)", "crash SIGSEGV"),
-    sort("flood", "while True: print('x' * 4096)", "limit output_bytes"),
+    Sort {
+        limits: |limits| limits.printed_bytes = 200_000,
+        ..sort("flood", "while True: print('x' * 4096)", "limit printed_bytes")
+    },
     sort("memory", "x = bytearray(1 << 30)", "limit memory_bytes"),
     Sort {
         limits: |limits| limits.memory_bytes = 8 << 20,

@@ -16,10 +16,11 @@ Unit = Literal["ms", "bytes", "count"]
 class Limits:
     """How much one run may use. Sizes are numbers of bytes, or text such as `"256MiB"`.
 
-    Defaults: 30 s on the clock, 10 s of processor time, 256 MiB of memory, 200 kB of printed
-    output, 1 MiB of JSON in the result, 100 levels of nesting in the result, 10 MiB in files, 1,000
-    files and directories, 64 files open at once, 32 threads beside the main one, 0 child processes,
-    1,000 refused calls, 1,000 tool calls, 16 MiB of JSON in the arguments of tool calls.
+    Defaults: 30 s on the clock, 10 s of processor time, 256 MiB of memory, 200 kB kept of each
+    stream of output, 16 MiB of printed output, 1 MiB of JSON in the result, 100 levels of nesting
+    in the result, 10 MiB in files, 1,000 files and directories, 64 files open at once, 32 threads
+    beside the main one, 0 child processes, 1,000 refused calls, 1,000 tool calls, 16 MiB of JSON in
+    the arguments of tool calls.
     """
 
     wall_ms: int | None = None
@@ -30,7 +31,10 @@ class Limits:
     memory_bytes: int | str | None = None
     """Private memory beyond what the warm interpreter already holds."""
     output_bytes: int | str | None = None
-    """Standard output and standard error together."""
+    """How much of standard output, and how much of standard error, the outcome keeps. Of more it
+    has the beginning and the end, and the run goes on."""
+    printed_bytes: int | str | None = None
+    """Everything printed on standard output and standard error together, kept or not."""
     result_bytes: int | str | None = None
     """The JSON text of the result."""
     result_depth: int | None = None
@@ -60,6 +64,7 @@ class LimitsByName(TypedDict, total=False):
     cpu_ms: int
     memory_bytes: int | str
     output_bytes: int | str
+    printed_bytes: int | str
     result_bytes: int | str
     result_depth: int
     file_bytes: int | str
@@ -78,6 +83,7 @@ DEFAULT_LIMITS: dict[str, int] = {
     "cpu_ms": 10_000,
     "memory_bytes": 268_435_456,
     "output_bytes": 200_000,
+    "printed_bytes": 16_777_216,
     "result_bytes": 1_048_576,
     "result_depth": 100,
     "file_bytes": 10_485_760,
@@ -124,6 +130,7 @@ UNITS: dict[str, Unit] = {
     "cpu_ms": "ms",
     "memory_bytes": "bytes",
     "output_bytes": "bytes",
+    "printed_bytes": "bytes",
     "result_bytes": "bytes",
     "result_depth": "count",
     "file_bytes": "bytes",
@@ -141,7 +148,8 @@ WORDS: dict[str, str] = {
     "wall_ms": "{} on the clock",
     "cpu_ms": "{} of processor time",
     "memory_bytes": "{} of memory",
-    "output_bytes": "{} of printed output",
+    "output_bytes": "{} kept of each stream of output",
+    "printed_bytes": "{} of printed output",
     "result_bytes": "{} of JSON in the result",
     "result_depth": "{} levels of nesting in the result",
     "file_bytes": "{} in files",

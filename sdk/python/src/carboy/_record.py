@@ -123,6 +123,9 @@ class Record:
     stderr: str
     stdout_truncated: bool
     stderr_truncated: bool
+    stdout_omitted: int
+    """How many bytes are left out between the beginning and the end."""
+    stderr_omitted: int
     denials: list[Denial]
     probes: list[Denial]
     tool_calls: list[ToolCall]
@@ -177,6 +180,8 @@ _MAKERS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
     "stderr": lambda body: body["stderr"]["text"],
     "stdout_truncated": lambda body: body["stdout"]["truncated"],
     "stderr_truncated": lambda body: body["stderr"]["truncated"],
+    "stdout_omitted": lambda body: body["stdout"].get("omitted_bytes", 0),
+    "stderr_omitted": lambda body: body["stderr"].get("omitted_bytes", 0),
     "denials": lambda body: [_made(Denial, each) for each in body["denials"]],
     "probes": lambda body: [_made(Denial, each) for each in body.get("probes", ())],
     "tool_calls": lambda body: [_made(ToolCall, each) for each in body.get("tool_calls", ())],

@@ -211,7 +211,7 @@ _BY_LIMIT = {
     "file_bytes": "files",
     "files": "files",
     "open_files": "files",
-    "output_bytes": "output",
+    "printed_bytes": "output",
     "denials": "denied",
 }
 
