@@ -4,7 +4,7 @@
 # first: seccomp
 # second: landlock
 # expect: ok
-# denies: fork
+# denies: execve
 # control: bare
 """subprocess with each of its ways to start, os.system, os.popen and posix_spawn."""
 

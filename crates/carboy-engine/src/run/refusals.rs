@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use carboy_jail::profile::{Grant, Profile, Verdict};
 use carboy_protocol::{Denial, Layer, Limits};
-use carboy_sys::name_of;
 use carboy_sys::seccomp::{Answer, Notification, answer, receive};
+use carboy_sys::{name_of, number_of};
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use tokio::io::unix::AsyncFdReadyGuard;
@@ -25,6 +25,20 @@ use crate::tier::About;
 const SETTLE: Duration = Duration::from_millis(5);
 /// How many calls are served before everybody else gets a turn.
 const AT_ONCE: usize = 8;
+
+/// The call that starts a program.
+const PROGRAM: &str = "execve";
+/// A child that its parent waits for until it has started a program.
+const CLONE_VFORK: u64 = 0x4000;
+
+/// Whether a call makes a child that does nothing but start a program.
+fn starts_program(call: &Notification) -> bool {
+    match name_of(call.call) {
+        Some("vfork") => true,
+        Some("clone") => call.args[0] & CLONE_VFORK != 0,
+        _ => false,
+    }
+}
 
 /// A thread that was granted and may not be in the kernel's count yet.
 #[derive(Clone, Copy)]
@@ -46,6 +60,8 @@ pub(super) struct Refusals<'a> {
     /// What of it the verdict needs.
     pub refused: Refused,
     processes_started: u64,
+    /// Who was refused a child that starts a program, and has done nothing since that was refused.
+    starter: Option<u32>,
     /// Threads granted a moment ago.
     granted: Vec<Granted>,
     /// Wishes for a thread that cannot be judged yet. Their callers wait in the kernel, so there are
@@ -65,6 +81,7 @@ impl<'a> Refusals<'a> {
             total: 0,
             refused: Refused::default(),
             processes_started: 0,
+            starter: None,
             granted: Vec::new(),
             deferred: Vec::new(),
             share: Share::new(Moment::now()),
@@ -160,7 +177,9 @@ impl<'a> Refusals<'a> {
         Some(match self.profile.judge(call.call, &call.args) {
             Verdict::Grant(Grant::Thread) => return self.thread(call),
             Verdict::Grant(Grant::Process) => self.process(call),
+            Verdict::Grant(Grant::Signal) => self.signal(call),
             Verdict::Grant(Grant::Memory) => self.memory(call),
+            Verdict::Refuse(errno) if starts_program(call) => self.refuse_program(call, errno),
             Verdict::Refuse(errno) => self.refuse(call, errno),
             // The filter does not announce these; if it did, the answer is no.
             Verdict::Allow | Verdict::Answer(_) | Verdict::Sealing | Verdict::Kill => {
@@ -195,8 +214,20 @@ impl<'a> Refusals<'a> {
             self.refused.granted(Wanted::Process);
             return Answer::Continue;
         }
+        // `subprocess` tries again with an ordinary child. It still wants a program and not a child.
+        if self.starter == Some(call.thread) {
+            return self.refuse_program(call, Errno::PERM.raw_os_error());
+        }
         let errno = if self.limits.processes == 0 { Errno::PERM } else { Errno::AGAIN };
         self.refuse_grant(call, errno, Wanted::Process)
+    }
+
+    /// A signal, where there can be child processes: no other process is in the jar's namespace.
+    fn signal(&mut self, call: &Notification) -> Answer {
+        if self.limits.processes > 0 {
+            return Answer::Continue;
+        }
+        self.refuse(call, Errno::PERM.raw_os_error())
     }
 
     /// A large block of memory. The kernel decides on it by itself; what is learnt here is that it
@@ -224,25 +255,29 @@ impl<'a> Refusals<'a> {
     }
 
     fn refuse(&mut self, call: &Notification, errno: i32) -> Answer {
-        let name = match name_of(call.call).unwrap_or("unknown") {
+        let name = match (name_of(call.call), self.profile.judge(call.call, &call.args)) {
             // One word for one thing: a library chooses among these, not the guest.
-            "clone"
-                if self.profile.judge(call.call, &call.args) == Verdict::Grant(Grant::Process) =>
-            {
-                "fork"
-            }
-            "clone"
-                if self.profile.judge(call.call, &call.args) == Verdict::Grant(Grant::Thread) =>
-            {
-                "thread"
-            }
-            "vfork" => "fork",
-            name => name,
+            (Some("clone"), Verdict::Grant(Grant::Process)) => "fork",
+            (Some("clone"), Verdict::Grant(Grant::Thread)) => "thread",
+            (name, _) => name.unwrap_or("unknown"),
         };
-        let hint = self.profile.hint(call.call, &call.args).unwrap_or_default();
+        let hint = self.profile.hint(call.call, &call.args).unwrap_or_default().to_owned();
+        self.count(name, hint, errno)
+    }
+
+    /// Refuses a child that is to start a program. It is named for that.
+    fn refuse_program(&mut self, call: &Notification, errno: i32) -> Answer {
+        let hint = number_of(PROGRAM).and_then(|number| self.profile.hint(number, &[0; 6]));
+        let answer = self.count(PROGRAM, hint.unwrap_or_default().to_owned(), errno);
+        self.starter = Some(call.thread);
+        answer
+    }
+
+    fn count(&mut self, name: &'static str, hint: String, errno: i32) -> Answer {
         self.total += 1;
-        self.counts.entry(name).or_insert_with(|| (0, hint.to_owned())).0 += 1;
-        self.refused.last = Some(RefusedCall { errno, hint: hint.to_owned(), wanted: None });
+        self.counts.entry(name).or_insert_with(|| (0, hint.clone())).0 += 1;
+        self.refused.last = Some(RefusedCall { errno, hint, wanted: None });
+        self.starter = None;
         Answer::Refuse(errno)
     }
 

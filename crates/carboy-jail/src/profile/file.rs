@@ -140,6 +140,7 @@ enum Then {
     Sealing,
     Thread,
     Process,
+    Signal,
     Memory,
 }
 
@@ -166,6 +167,7 @@ impl Case {
             Then::Sealing => Verdict::Sealing,
             Then::Thread => Verdict::Grant(Grant::Thread),
             Then::Process => Verdict::Grant(Grant::Process),
+            Then::Signal => Verdict::Grant(Grant::Signal),
             Then::Memory => Verdict::Grant(Grant::Memory),
         };
         if !matches!(self.then, Then::Allow | Then::Answer | Then::Sealing) && self.hint.is_none() {

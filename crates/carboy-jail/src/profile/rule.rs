@@ -27,6 +27,8 @@ pub enum Grant {
     Thread,
     /// A child process.
     Process,
+    /// A signal to a process of the same jar.
+    Signal,
     /// A large block of memory.
     Memory,
 }

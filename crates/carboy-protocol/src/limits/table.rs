@@ -219,8 +219,8 @@ limits! {
         least: 0,
         most: 4_096,
         words: "{} child processes",
-        crossed: "the run wanted more than {} child processes",
-        hint: "work in this process, or raise limits.processes",
+        crossed: "the policy allows {} child processes, and the run wanted more",
+        hint: "use threads or work in this process, or raise limits.processes",
     }
     /// Refused calls; one more ends the run.
     Denials denials {

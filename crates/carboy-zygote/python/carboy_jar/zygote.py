@@ -8,7 +8,7 @@ import importlib
 import os
 import sys
 
-from . import job
+from . import children, job
 from .answers import NAME, encode_failure
 from .frames import CONTROL
 from .values import MAX_TEXT, clean, encode
@@ -29,6 +29,7 @@ def prepare(preload: list[str], environment: dict[str, str]) -> None:
     """Everything that jars share."""
     # Only the loader needed it, and that has done its work.
     os.environ.pop("LD_BIND_NOW", None)
+    children.prepare()
     for name in preload:
         try:
             importlib.import_module(name)

@@ -9,6 +9,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail by panicking")]
 
 mod causes;
+mod children;
 mod command;
 mod confidentiality;
 mod conformance;

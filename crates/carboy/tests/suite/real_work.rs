@@ -44,7 +44,7 @@ async fn work(preload: &[&str]) {
     assert_eq!(result(&outcome), r#""PNG""#);
     // matplotlib asks another program for fonts, is refused, and goes on with its own.
     assert!(outcome.denials.is_empty(), "{:?}", outcome.denials);
-    assert!(outcome.probes.iter().all(|denial| denial.what == "fork"), "{:?}", outcome.probes);
+    assert!(outcome.probes.iter().all(|denial| denial.what == "execve"), "{:?}", outcome.probes);
     let plot = outcome.artifacts.iter().find(|artifact| artifact.path == "plot.png").unwrap();
     assert!(plot.bytes > 5_000);
     bench.close().await;
