@@ -60,7 +60,8 @@ def _place(settings: Settings, python: str | None) -> str:
     children = limits_in_force(settings.policy)["processes"]
     if children:
         lines.append(
-            f"- Up to {children} child processes can be made with `os.fork`; no other program."
+            f"- Up to {children} child processes can be started, with `multiprocessing` or `os.fork`; "
+            "no other program."
         )
     else:
         lines.append("- No child processes and no other programs can be started.")
