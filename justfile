@@ -70,10 +70,6 @@ programs: build
 sdk: build
     tests/run sdk sdk-user
 
-# Honest programs in jars: the first tier; `tests/programs --all` runs everything.
-programs: build
-    tests/programs
-
 # A bounded time of fuzzing all that reads bytes it was given; needs cargo-fuzz and a nightly toolchain.
 fuzz:
     #!/usr/bin/env bash
