@@ -13,6 +13,7 @@ _VARYING = [
     (re.compile(r"^used: .*$", re.MULTILINE), "used: ..."),
     (re.compile(r"\b\d+\.\d ms\)$", re.MULTILINE), "N ms)"),
     (re.compile(r"CPython 3\.\d+"), "CPython 3.N"),
+    (re.compile(r"^(Packages beside the standard library:) .*$\n\n", re.MULTILINE), ""),
     (re.compile(r"^\| +[~^]+$\n", re.MULTILINE), ""),  # where in the line it was, from 3.11 on
 ]
 

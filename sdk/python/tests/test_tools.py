@@ -260,7 +260,7 @@ class Bad:
         ([Point(1, 2, Point(3))], [{"x": 1, "y": 2, "inner": {"x": 3, "y": 0.0, "inner": None}}]),
         (Colour.TWO, 2),
         (Model(), {"a": [1, "red"]}),
-        ({1: 2}, "search returned something that is not JSON: a key that is int, not str"),
+        ({(1,): 2}, "search returned something that is not JSON: a key that is tuple, not str"),
         ({"a": [{1}]}, "search returned something that is not JSON: set at ['a'][0]"),
         (float("nan"), "search returned something that is not JSON: the float nan"),
         (

@@ -9,6 +9,7 @@ an event loop. Every run answers with an `Outcome`. What is raised is a `CarboyE
 """
 
 from ._async_sandbox import AsyncRunStream, AsyncSandbox
+from ._check import Violation
 from ._default import run
 from ._errors import (
     BusyError,
@@ -82,6 +83,7 @@ __all__ = [
     "ToolCall",
     "ToolError",
     "Usage",
+    "Violation",
     "extract",
     "run",
     "schema",

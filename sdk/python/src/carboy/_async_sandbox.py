@@ -15,6 +15,7 @@ from typing import Any
 from ._async_pipe import AsyncPipe, AsyncRun
 from ._box import Box, Stream, closed_box, heard
 from ._calls import Call
+from ._check import Violation
 from ._errors import RequestError
 from ._outcome import Outcome
 from ._policy import PolicyLike
@@ -79,6 +80,10 @@ class AsyncSandbox(Box[AsyncPipe]):
         request = self._settings.request(code, inputs, policy, tools, timeout, True)
         run = AsyncRun(request)
         return AsyncRunStream(self._submitted(run), run, raises)
+
+    async def check(self, code: str, *, policy: PolicyLike | None = None) -> list[Violation]:
+        """What the language profile does not allow in the code. See `Sandbox.check`."""
+        return await asyncio.to_thread(self._violations, code, policy)
 
     async def start(self) -> AsyncSandbox:
         """Starts the engine, if it is not running, and waits until it accepts runs."""

@@ -8,12 +8,13 @@ import weakref
 from collections.abc import Iterable
 from typing import Any, Generic, TypeVar
 
+from ._check import Violation, violations
 from ._errors import RequestError
 from ._forks import tell_of_forks
 from ._messages import decoded, failure_of
 from ._outcome import Outcome
 from ._pipe import Pipe
-from ._policy import PolicyLike
+from ._policy import PolicyLike, policy_body
 from ._prompt import prompt_for
 from ._record import Chunk
 from ._request import OnError, Settings, is_raise
@@ -29,11 +30,11 @@ class Box(Generic[P]):
 
     def __init__(
         self,
+        policy: PolicyLike | None = None,
         *,
         python: str | os.PathLike[str] | None = None,
         preload: Iterable[str] = (),
         tools: Iterable[ToolLike] = (),
-        policy: PolicyLike | None = None,
         on_error: OnError = "return",
     ) -> None:
         self._settings = Settings(python, preload, tools, policy, on_error)
@@ -45,9 +46,15 @@ class Box(Generic[P]):
         tell_of_forks(self)
 
     def prompt(self) -> str:
-        """What a language model has to know to write code for this box, as Markdown."""
+        """What a language model has to know to write code for this box, as Markdown.
+
+        It lists the packages that can be imported: the interpreter is asked once for what it has.
+        """
         python = self._pipe.python if self._pipe is not None else None
         return prompt_for(self._settings, python)
+
+    def _violations(self, code: str, policy: PolicyLike | None) -> list[Violation]:
+        return violations(code, self._settings.policy if policy is None else policy_body(policy))
 
     def _raises(self, on_error: OnError | None) -> bool:
         return self._settings.raises if on_error is None else is_raise(on_error)

@@ -1,6 +1,7 @@
 """Python values as JSON text, or an error that names what is not JSON and where.
 
-`json.dumps` alone turns keys that are no text into text and says nothing of where it failed.
+`json.dumps` alone says nothing of where it failed. Keys that are numbers, truth values or None become
+text, as they do in results.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 # How deep the engine lets a value nest.
 MAX_DEPTH = 100
 
+_TEXT = frozenset({str})
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
@@ -51,9 +53,8 @@ def _plain(value: Any, convert: Callable[[Any], Any] | None, depth: int) -> Any:
             return value
         return [_item(item, convert, depth, index) for index, item in enumerate(value)]
     if kind is dict:
-        for key in value:
-            if type(key) is not str and not isinstance(key, str):
-                raise NotJson(f"a key that is {type(key).__name__}, not str")
+        if not _TEXT.issuperset(map(type, value)):
+            value = _with_text_keys(value)
         if _SCALARS.issuperset(map(type, value.values())):
             return value
         return {key: _item(item, convert, depth, key) for key, item in value.items()}
@@ -68,6 +69,24 @@ def _plain(value: Any, convert: Callable[[Any], Any] | None, depth: int) -> Any:
     if isinstance(value, (str, int, float)):
         return value
     raise NotJson(kind.__name__)
+
+
+def _with_text_keys(value: dict[Any, Any]) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for key, item in value.items():
+        if isinstance(key, str):
+            text = key
+        elif type(key) in _SCALARS:
+            try:
+                text = _encode(key)
+            except ValueError as error:
+                raise NotJson(f"a key that cannot be written: {error}") from None
+        else:
+            raise NotJson(f"a key that is {type(key).__name__}, not str")
+        if text in made:
+            raise NotJson(f"two keys that are both {text[:40]!r} in JSON")
+        made[text] = item
+    return made
 
 
 def _item(value: Any, convert: Callable[[Any], Any] | None, depth: int, place: int | str) -> Any:

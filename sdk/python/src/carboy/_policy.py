@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ._errors import RequestError
@@ -30,6 +31,11 @@ class Language:
 
     profile: Profile | None = None
     imports: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.imports, list):
+            # So that a policy can be a key.
+            object.__setattr__(self, "imports", tuple(self.imports))
 
 
 @dataclass(frozen=True)
@@ -57,14 +63,10 @@ class Policy:
             raise RequestError(
                 f"there is no preset {name!r}", hint=f"take one of {', '.join(PRESETS)}"
             )
-        try:
-            return cls(replace(Limits(**PRESETS[name]), **limits), walls, language, strict)
-        except TypeError:
-            known = [field.name for field in fields(Limits)]
-            wrong = [limit for limit in limits if limit not in known]
-            raise RequestError(
-                f"there is no limit {', '.join(wrong)}", hint=f"limits are {', '.join(known)}"
-            ) from None
+        for limit in limits:
+            if limit not in DEFAULT_LIMITS:
+                raise _unexpected(limit)
+        return cls(replace(Limits(**PRESETS[name]), **limits), walls, language, strict)
 
     def to_dict(self) -> dict[str, Any]:
         """The policy in the engine's own form, as JSON."""
@@ -80,6 +82,22 @@ class Policy:
         elif self.language is not None:
             body["language"] = _present(self.language, Language, "language")
         return _checked(body)
+
+
+class _KeywordError(RequestError, TypeError):
+    """A keyword that a function does not have."""
+
+
+def _unexpected(keyword: str) -> _KeywordError:
+    known = list(DEFAULT_LIMITS)
+    near = get_close_matches(keyword, known, n=1) or [
+        name for name in known if name.startswith(f"{keyword}_")
+    ]
+    meant = f". Did you mean {near[0]!r}?" if near else ""
+    return _KeywordError(
+        f"Policy.preset() got an unexpected keyword argument {keyword!r}{meant}",
+        hint=f"limits are {', '.join(known)}",
+    )
 
 
 PolicyLike = Preset | Policy | Mapping[str, Any]

@@ -14,11 +14,14 @@ from typing import Any
 from ._annotations import Kind, fields_of, kind_of
 from ._explain import size
 from ._limits import SIZES, UNITS, WORDS
+from ._packages import importable
 from ._policy import limits_in_force
 from ._request import Settings
 from ._tools import Tool, spelled
 from ._visible import one_line
 
+# More would not be read.
+_MOST_PACKAGES = 150
 _SIZE = re.compile(r"\s*(\d+)\s*([A-Za-z]*)\s*")
 _PROFILES = {
     "agent": "The code is checked before it runs. Write it for data work: modules for processes, "
@@ -38,7 +41,7 @@ _ANSWERS = (
 def prompt_for(settings: Settings, python: str | None) -> str:
     """The section for the runs of a box. `python` is the interpreter's version, if it is known."""
     policy = settings.policy
-    parts = [_place(settings, python), _ANSWERS, _limits(policy)]
+    parts = [_place(settings, python), *_packages(settings), _ANSWERS, _limits(policy)]
     language = _language(policy)
     if language:
         parts.append(language)
@@ -68,12 +71,31 @@ def _place(settings: Settings, python: str | None) -> str:
     lines += [
         "- The files of the host are not there. Files can be written in the current directory and "
         "in the temporary directory; they are gone after the run.",
-        "- There is no standard input.",
+        "- There is no standard input, and nobody to ask: `input()` fails.",
+        "- This is not a notebook: no `!pip` or other lines that begin with `!` or `%`, and no "
+        "`display()`. Nobody sees windows, so save charts as files.",
     ]
     if settings.preload:
         names = ", ".join(f"`{name}`" for name in settings.preload)
         lines.append(f"- Already loaded, so that importing takes no time: {names}.")
     return "\n".join(lines)
+
+
+def _packages(settings: Settings) -> list[str]:
+    packages = importable(settings.python, settings.policy)
+    if not packages:
+        return []
+    words = [
+        f"`{one.module}` {one.version}" + ("" if _same(one.module, one.name) else f" ({one.name})")
+        for one in packages
+    ]
+    more = f" and {len(words) - _MOST_PACKAGES} more" if len(words) > _MOST_PACKAGES else ""
+    listed = ", ".join(words[:_MOST_PACKAGES])
+    return [f"Packages beside the standard library: {listed}{more}. No others can be installed."]
+
+
+def _same(module: str, name: str) -> bool:
+    return module.lower() == re.sub(r"[-.]", "_", name).lower()
 
 
 def _limits(policy: Mapping[str, Any]) -> str:

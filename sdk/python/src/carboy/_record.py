@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 T = TypeVar("T")
 
@@ -86,7 +86,7 @@ class Isolation:
 
     tier: str
     walls: str
-    layers: Mapping[str, Any]
+    layers: Mapping[str, Any] = field(hash=False)
 
 
 @dataclass(frozen=True)
@@ -134,12 +134,23 @@ class Record:
     artifacts: list[Artifact]
     _body: Mapping[str, Any] = field(compare=False)
 
-    def __getattr__(self, name: str) -> Any:
-        # Most callers look at one field or two, so each is made when it is asked for.
-        if name not in _MAKERS:
-            raise AttributeError(f"an outcome has no {name!r}")
-        value = self.__dict__[name] = _MAKERS[name](self._body)
-        return value
+    if not TYPE_CHECKING:  # A type checker would take every name for a field.
+
+        def __getattr__(self, name: str) -> Any:
+            # Most callers look at one field or two, so each is made when it is asked for.
+            if name not in _MAKERS:
+                kind = type(self).__name__
+                raise AttributeError(
+                    f"{kind!r} object has no attribute {name!r}", name=name, obj=self
+                )
+            value = self.__dict__[name] = _MAKERS[name](self._body)
+            return value
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __hash__(self) -> int:
+        return hash(self.id)
 
     def to_dict(self) -> dict[str, Any]:
         """The outcome in the engine's own form, as JSON."""

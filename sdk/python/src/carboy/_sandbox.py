@@ -10,6 +10,7 @@ from typing import Any
 
 from ._box import Box, Stream, closed_box, heard
 from ._calls import Call
+from ._check import Violation
 from ._outcome import Outcome
 from ._policy import PolicyLike
 from ._record import Chunk
@@ -20,7 +21,7 @@ from ._tools import ToolLike
 
 
 class Sandbox(Box[SyncPipe]):
-    """An engine of its own, and the runs in it. Threads may share one.
+    """An engine of its own, and the runs in it: `Sandbox("medium")`. Threads may share one.
 
     `python` is the interpreter that code runs on; without it, the one that runs this, so that code
     sees the packages that the caller sees. `preload` names modules to import once, before code
@@ -78,6 +79,13 @@ class Sandbox(Box[SyncPipe]):
         request = self._settings.request(code, inputs, policy, tools, timeout, True)
         run = SyncRun(request)
         return RunStream(self._submitted(run), run, raises)
+
+    def check(self, code: str, *, policy: PolicyLike | None = None) -> list[Violation]:
+        """What the language profile of the policy does not allow in the code, without running it.
+
+        Without a language profile that is nothing.
+        """
+        return self._violations(code, policy)
 
     def start(self) -> Sandbox:
         """Starts the engine, if it is not running, and waits until it accepts runs."""
