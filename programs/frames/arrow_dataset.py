@@ -2,7 +2,6 @@
 # packages: pyarrow
 # expect: ok
 # check: result == 100000
-# agent: refuse
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq

@@ -2,7 +2,6 @@
 # packages: pandas
 # expect: ok
 # check: result == [12, 20]
-# agent: refuse
 import pandas as pd
 
 df = pd.DataFrame({"a": [1, 3, 4, 5], "b": [2, 3, 3, 4]})

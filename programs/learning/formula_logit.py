@@ -2,7 +2,6 @@
 # packages: statsmodels pandas numpy
 # expect: ok
 # check: result > 0
-# agent: refuse
 import numpy as np
 import pandas as pd
 import statsmodels.formula.api as smf

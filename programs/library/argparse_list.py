@@ -1,6 +1,7 @@
 # title: a command line of one's own
 # expect: ok
 # check: result == {"name": "ann", "loud": True}
+# agent: refuse
 import argparse
 
 p = argparse.ArgumentParser(description="greets")

@@ -1,7 +1,6 @@
 # title: writes a message, without sending it
 # expect: ok
 # check: "Subject: hello" in result
-# agent: refuse
 from email.message import EmailMessage
 
 m = EmailMessage()

@@ -1,6 +1,7 @@
 # title: several errors at once
 # expect: ok
 # check: result == ["ValueError", "KeyError"]
+# agent: refuse
 caught = []
 try:
     raise ExceptionGroup("both", [ValueError(1), KeyError(2)])

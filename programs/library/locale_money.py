@@ -1,7 +1,6 @@
 # title: money in the user's locale
 # expect: ok
 # check: "1234" in result or "1,234" in result
-# agent: refuse
 import locale
 
 locale.setlocale(locale.LC_ALL, "C.UTF-8")

@@ -1,7 +1,6 @@
 # title: what machine this is
 # expect: ok
 # check: len(result) == 5
-# agent: refuse
 import os
 import platform
 import sys

@@ -1,7 +1,6 @@
 # title: how much memory this program uses
 # expect: ok
 # check: result > 1000
-# agent: refuse
 import resource
 
 result = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -1,7 +1,6 @@
 # title: traces allocations
 # expect: ok
 # check: result > 100000
-# agent: refuse
 import tracemalloc
 
 tracemalloc.start()

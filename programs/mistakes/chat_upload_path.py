@@ -1,7 +1,7 @@
 # title: a file where another product keeps uploads
 # packages: pandas
 # expect: error FileNotFoundError
-# says: inputs
+# says: as input
 import pandas as pd
 
 df = pd.read_csv("/mnt/data/sales.csv")

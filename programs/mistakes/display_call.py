@@ -2,7 +2,6 @@
 # packages: pandas
 # expect: error NameError
 # says: print
-# agent: refuse
 import pandas as pd
 
 df = pd.DataFrame({"a": [1]})

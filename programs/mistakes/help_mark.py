@@ -1,4 +1,3 @@
 # title: a question mark of a notebook
 # expect: error SyntaxError
-# agent: refuse
 len?

@@ -1,6 +1,6 @@
 # title: installs a package with subprocess
 # expect: refuse
-# says: installed
+# says: other program
 # agent: refuse
 import subprocess
 import sys

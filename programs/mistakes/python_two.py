@@ -1,4 +1,3 @@
 # title: a print statement of Python 2
 # expect: error SyntaxError
-# agent: refuse
 print "hello"

@@ -1,7 +1,7 @@
 # title: a file that nobody brought
 # packages: pandas
 # expect: error FileNotFoundError
-# says: inputs
+# says: as input
 import pandas as pd
 
 result = len(pd.read_csv("sales.csv"))

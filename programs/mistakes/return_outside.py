@@ -1,5 +1,4 @@
 # title: return outside of a function
 # expect: error SyntaxError
-# agent: refuse
 x = 5
 return x

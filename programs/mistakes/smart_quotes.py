@@ -1,4 +1,3 @@
 # title: quotation marks of a word processor
 # expect: error SyntaxError
-# agent: refuse
 result = “hello”

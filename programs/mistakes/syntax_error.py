@@ -1,5 +1,4 @@
 # title: a line that is no Python
 # expect: error SyntaxError
-# agent: refuse
 def f(:
     pass

@@ -1,4 +1,3 @@
 # title: a string without its end
 # expect: error SyntaxError
-# agent: refuse
 result = "abc

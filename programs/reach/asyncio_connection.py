@@ -1,7 +1,6 @@
 # title: a connection of asyncio
 # expect: refuse
 # says: no network
-# agent: refuse
 import asyncio
 
 async def main():

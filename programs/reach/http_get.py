@@ -2,7 +2,6 @@
 # packages: requests
 # expect: refuse
 # says: no network
-# agent: refuse
 import requests
 
 r = requests.get("https://api.github.com/users/octocat", timeout=10)

@@ -1,7 +1,6 @@
 # title: starts a server
 # expect: refuse
 # says: no network
-# agent: refuse
 from http.server import HTTPServer, SimpleHTTPRequestHandler
 
 HTTPServer(("127.0.0.1", 8000), SimpleHTTPRequestHandler).serve_forever()

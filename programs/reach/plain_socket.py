@@ -1,7 +1,6 @@
 # title: connects to an address
 # expect: refuse
 # says: no network
-# agent: refuse
 import socket
 
 s = socket.socket()

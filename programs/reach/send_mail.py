@@ -1,7 +1,6 @@
 # title: sends mail
 # expect: refuse
 # says: no network
-# agent: refuse
 import smtplib
 
 smtplib.SMTP("localhost", 25, timeout=3)

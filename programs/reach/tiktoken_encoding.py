@@ -2,7 +2,6 @@
 # packages: tiktoken
 # expect: refuse
 # says: no network
-# agent: refuse
 import tiktoken
 
 enc = tiktoken.get_encoding("cl100k_base")

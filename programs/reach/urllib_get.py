@@ -1,7 +1,6 @@
 # title: asks an address with the standard library
 # expect: refuse
 # says: no network
-# agent: refuse
 from urllib.request import urlopen
 
 result = urlopen("https://example.org", timeout=5).read().decode()

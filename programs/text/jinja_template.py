@@ -2,6 +2,7 @@
 # packages: jinja2
 # expect: ok
 # check: result == "Dear Ann,\n- lamp\n- desk"
+# agent: refuse
 from jinja2 import Template
 
 template = Template("Dear {{ name }},{% for item in items %}\n- {{ item }}{% endfor %}")

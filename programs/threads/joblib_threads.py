@@ -2,7 +2,6 @@
 # packages: joblib
 # expect: ok
 # check: result == [0.0, 1.0, 2.0]
-# agent: refuse
 from math import sqrt
 from joblib import Parallel, delayed
 

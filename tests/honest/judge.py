@@ -42,6 +42,9 @@ def fault(program: Program, came: Came, profile: str) -> str | None:
         return f"killed by the system-call filter: {came.message}"
     if profile == "agent" and program.agent == "refuse":
         return _rejection(came)
+    if profile == "agent" and came.kind == "rejected" and program.kind != "ok":
+        # It was told sooner, in the same words.
+        return _rejection(came) or _unsaid(program, came)
     match program.kind:
         case "ok":
             return _done(program, came)
@@ -51,11 +54,7 @@ def fault(program: Program, came: Came, profile: str) -> str | None:
             if came.kind == "crash":
                 return f"crashed: {_told(came)}"
         case "error":
-            # The guard reads the code first, so a fault in its syntax is found by it.
-            is_guard = came.kind == "rejected" and program.what in _SYNTAX
-            if came.kind != "exception" and not is_guard:
-                return f"no {program.what}: {_told(came)}"
-            if not _is(came.type, program.what) and not is_guard:
+            if came.kind != "exception" or not _is(came.type, program.what):
                 return f"no {program.what}: {_told(came)}"
         case "limit":
             if came.kind != "limit" or came.type != program.what:
@@ -64,9 +63,6 @@ def fault(program: Program, came: Came, profile: str) -> str | None:
             if came.kind != "crash":
                 return f"did not crash: {_told(came)}"
     return None if profile == OUTSIDE else _unsaid(program, came)
-
-
-_SYNTAX = ("SyntaxError", "IndentationError", "TabError")
 
 
 def _is(name: str, wanted: str) -> bool:

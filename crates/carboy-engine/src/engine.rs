@@ -136,7 +136,7 @@ impl Engine {
         let queue_ms = asked.elapsed().as_secs_f64() * 1e3;
         let limits = &policy.limits;
         let frame = JobFrame {
-            code: job.code,
+            code: job.code.clone(),
             inputs: job.inputs,
             environment: self.pool.tier().environment(limits, &jar),
             guard: language::frame(language, report),
@@ -157,7 +157,10 @@ impl Engine {
         let decided = verdict::decide(record.ending, &record.facts, &record.refused, limits);
         let (answer, error) = match decided {
             Ok(answer) => (answer, None),
-            Err(error) => (GuestResult::default(), Some(*error)),
+            Err(mut error) => {
+                verdict::advise(&mut error, &job.code);
+                (GuestResult::default(), Some(*error))
+            }
         };
         // What a run that ended well was refused it did without.
         let (mut denials, probes) = match error {

@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 mod edit;
+mod habits;
 mod names;
 mod profile;
 mod program;
@@ -37,6 +38,7 @@ use ruff_python_ast::{ModModule, PythonVersion};
 use ruff_python_parser::{Mode, ParseOptions, Parsed, parse_unchecked};
 use ruff_text_size::TextRange;
 
+pub use habits::line_advice;
 pub use report::{Guarded, Report, Violation};
 pub use rule::Rule;
 pub use walk::{Fact, Seen};
@@ -110,7 +112,10 @@ fn parsed(source: &str, most: usize) -> Result<Parsed<ModModule>, Findings> {
     let parsed = parse_unchecked(source, options);
     if let Some(error) = parsed.errors().first() {
         let message = format_args!("invalid syntax: {}", error.error);
-        let instead = "fix this line; the rest was not checked";
+        let before = &source[..error.location.start().to_usize().min(source.len())];
+        let start = before.rfind('\n').map_or(0, |at| at + 1);
+        let line = source[start..].lines().next().unwrap_or_default();
+        let instead = line_advice(line).unwrap_or("fix this line; the rest was not checked");
         return Err(Findings::one(Rule::Syntax, error.location, message, instead));
     }
     if let Some(error) = parsed.unsupported_syntax_errors().first() {

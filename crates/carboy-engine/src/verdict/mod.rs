@@ -4,10 +4,12 @@
 //! words fill in a message and a traceback. They can name an exception, but they cannot make a limit
 //! out of it: for that the kernel must agree.
 
+mod advice;
 mod decide;
 mod words;
 
 #[cfg(test)]
 mod tests;
 
+pub(crate) use advice::advise;
 pub(crate) use decide::decide;

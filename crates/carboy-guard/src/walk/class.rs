@@ -35,6 +35,8 @@ impl<'a> Walker<'a> {
                     .is_some_and(|names| names.iter().all(|name| harmless(name) && !taken(name)))
             }
             ("__hash__", Some(Expr::NoneLiteral(_))) => true,
+            // How sqlalchemy names the table of a class.
+            ("__tablename__", Some(Expr::StringLiteral(_))) => true,
             ("__doc__" | "__version__" | "__author__" | "__test__", _) => true,
             // Another name for a method that the class has.
             (_, Some(Expr::Name(method))) => {

@@ -59,11 +59,27 @@ impl<'a> Walker<'a> {
     /// What to write instead of a name that the profile does not allow.
     pub fn module_instead(&self, module: &str, name: &str) -> &'static str {
         match (module, name) {
-            ("os", "system" | "popen") => "programs cannot be started; do the work in Python",
-            ("os", name) if name.starts_with("exec") || name.starts_with("spawn") => {
-                "programs cannot be started; do the work in Python"
+            ("os", "system" | "popen") => {
+                "no other program can be started; do the work in Python with the packages that \
+                 are installed"
             }
-            ("os", "fork" | "kill") => "processes cannot be started or signalled",
+            ("os", name) if name.starts_with("exec") || name.starts_with("spawn") => {
+                "no other program can be started; do the work in Python with the packages that \
+                 are installed"
+            }
+            ("os", "fork" | "kill") => {
+                "processes cannot be started or signalled; use threads or plain loops"
+            }
+            ("os", "_exit") => {
+                "end by reaching the last line, or with sys.exit(), not with os._exit()"
+            }
+            ("concurrent.futures", "ProcessPoolExecutor") => {
+                "processes cannot be started; use threads: ThreadPoolExecutor"
+            }
+            ("numpy", "memmap" | "fromfile") => "use numpy.load or numpy.loadtxt",
+            ("joblib", "load" | "dump" | "Memory") => {
+                "loading a joblib file runs code; use json, or numpy.save without pickles"
+            }
             ("os", _) => "use os.path, pathlib or open for files",
             ("sys", "modules" | "path" | "meta_path") => "use an import statement",
             ("sys", _) => "keep what you need in variables of your own",

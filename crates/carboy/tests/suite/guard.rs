@@ -156,7 +156,8 @@ fn check_and_run_answer_the_same() {
     let page = command(&["check", file]);
     assert_eq!(page.status.code(), Some(5));
     let text = String::from_utf8(page.stdout).unwrap();
-    let expected = "2 | import subprocess as sp\n  |        ^^^^^^^^^^\n  instead: programs cannot";
+    let expected =
+        "2 | import subprocess as sp\n  |        ^^^^^^^^^^\n  instead: no other program";
     assert!(text.contains(expected) && text.ends_with("(agent): 2 violations\n"), "{text}");
     let json = command(&["check", file, "--json", "--profile", "hook"]);
     let report: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
@@ -170,7 +171,12 @@ fn check_and_run_answer_the_same() {
     let rules: Vec<_> = outcome.denials.iter().map(|one| (one.what.as_str(), one.line)).collect();
     assert_eq!(rules, [("import-not-granted", Some(2)), ("blocked-builtin", Some(3))]);
     let first = &outcome.denials[0];
-    assert_eq!(first.instead.as_deref(), Some("programs cannot be started; do the work in Python"));
+    assert_eq!(
+        first.instead.as_deref(),
+        Some(
+            "no other program can be started; do the work in Python with the packages that are installed"
+        )
+    );
     assert!(first.message.as_deref().is_some_and(|message| message.contains("subprocess")));
     assert_eq!((outcome.isolation.tier.as_str(), outcome.usage.wall_ms), ("none", 0.0));
 }

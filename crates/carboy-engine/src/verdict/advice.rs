@@ -1,0 +1,76 @@
+//! What to tell the author of code about mistakes behind which no wall and no limit stands: the ones that
+//! language models make because they think of a notebook, a terminal or another product.
+
+use carboy_guard::line_advice;
+use carboy_protocol::{GuestError, Kind};
+
+/// Says what to write instead, if the exception is one of those mistakes. What the guest said only selects
+/// among sentences.
+pub(crate) fn advise(error: &mut GuestError, code: &str) {
+    if error.kind != Kind::Exception {
+        return;
+    }
+    if let Some(advice) = advice(error, code) {
+        error.hint = Some(advice.into());
+    }
+}
+
+fn advice(error: &GuestError, code: &str) -> Option<&'static str> {
+    let says = |words: &str| error.message.contains(words);
+    match error.type_name.as_str() {
+        "SyntaxError" => {
+            let number = usize::try_from(error.line?).ok()?;
+            line_advice(code.lines().nth(number.checked_sub(1)?)?)
+        }
+        "EOFError" if says("EOF when reading a line") => Some(
+            "there is no standard input and nobody to ask: set the value in the code, or take it from \
+             the inputs",
+        ),
+        "NameError" if says("name 'display'") || says("name 'get_ipython'") => {
+            Some("this is not a notebook: print the value, or end with it as the last expression")
+        }
+        "ModuleNotFoundError" => Some(
+            "that module is not installed, and nothing can be installed in a run; use the packages that \
+             are there, or the standard library",
+        ),
+        "ImportError" if says("cannot import name") => Some(
+            "the module is there and has no such name: check the spelling, and what its version has",
+        ),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verdict::words;
+
+    fn advised(type_name: &str, message: &str, line: Option<u32>, code: &str) -> Option<String> {
+        let mut error = words::error(Kind::Exception, type_name, message, "");
+        error.line = line;
+        advise(&mut error, code);
+        error.hint
+    }
+
+    #[test]
+    fn mistakes_of_models_have_a_sentence() {
+        let hint = |type_name, message| advised(type_name, message, None, "").unwrap_or_default();
+        assert!(hint("EOFError", "EOF when reading a line").contains("inputs"));
+        assert!(hint("NameError", "name 'display' is not defined").contains("print"));
+        assert!(hint("ModuleNotFoundError", "No module named 'torch'").contains("not installed"));
+        assert!(hint("ImportError", "cannot import name 'x' from 'math'").contains("spelling"));
+        assert_eq!(hint("EOFError", "Ran out of input"), "");
+        assert_eq!(hint("NameError", "name 'x' is not defined"), "");
+    }
+
+    #[test]
+    fn a_fault_of_syntax_is_explained_by_its_line() {
+        let code = "import os\n!pip install x\n";
+        let hint = |line| advised("SyntaxError", "invalid syntax", line, code);
+        assert!(hint(Some(2)).is_some_and(|hint| hint.contains("installed")));
+        assert_eq!(hint(Some(1)), None);
+        assert_eq!(hint(Some(0)), None);
+        assert_eq!(hint(Some(9)), None);
+        assert_eq!(hint(None), None);
+    }
+}
