@@ -8,6 +8,8 @@
 mod contact;
 mod deadline;
 mod finish;
+#[cfg(test)]
+mod fuzz;
 mod meter;
 mod refusals;
 mod share;
