@@ -25,20 +25,8 @@ use crate::tier::About;
 const SETTLE: Duration = Duration::from_millis(5);
 /// How many calls are served before everybody else gets a turn.
 const AT_ONCE: usize = 8;
-
 /// The call that starts a program.
 const PROGRAM: &str = "execve";
-/// A child that its parent waits for until it has started a program.
-const CLONE_VFORK: u64 = 0x4000;
-
-/// Whether a call makes a child that does nothing but start a program.
-fn starts_program(call: &Notification) -> bool {
-    match name_of(call.call) {
-        Some("vfork") => true,
-        Some("clone") => call.args[0] & CLONE_VFORK != 0,
-        _ => false,
-    }
-}
 
 /// A thread that was granted and may not be in the kernel's count yet.
 #[derive(Clone, Copy)]
@@ -177,9 +165,9 @@ impl<'a> Refusals<'a> {
         Some(match self.profile.judge(call.call, &call.args) {
             Verdict::Grant(Grant::Thread) => return self.thread(call),
             Verdict::Grant(Grant::Process) => self.process(call),
+            Verdict::Grant(Grant::Program) => self.refuse_program(call),
             Verdict::Grant(Grant::Signal) => self.signal(call),
             Verdict::Grant(Grant::Memory) => self.memory(call),
-            Verdict::Refuse(errno) if starts_program(call) => self.refuse_program(call, errno),
             Verdict::Refuse(errno) => self.refuse(call, errno),
             // The filter does not announce these; if it did, the answer is no.
             Verdict::Allow | Verdict::Answer(_) | Verdict::Sealing | Verdict::Kill => {
@@ -216,7 +204,7 @@ impl<'a> Refusals<'a> {
         }
         // `subprocess` tries again with an ordinary child. It still wants a program and not a child.
         if self.starter == Some(call.thread) {
-            return self.refuse_program(call, Errno::PERM.raw_os_error());
+            return self.refuse_program(call);
         }
         let errno = if self.limits.processes == 0 { Errno::PERM } else { Errno::AGAIN };
         self.refuse_grant(call, errno, Wanted::Process)
@@ -266,9 +254,10 @@ impl<'a> Refusals<'a> {
     }
 
     /// Refuses a child that is to start a program. It is named for that.
-    fn refuse_program(&mut self, call: &Notification, errno: i32) -> Answer {
+    fn refuse_program(&mut self, call: &Notification) -> Answer {
         let hint = number_of(PROGRAM).and_then(|number| self.profile.hint(number, &[0; 6]));
-        let answer = self.count(PROGRAM, hint.unwrap_or_default().to_owned(), errno);
+        let hint = hint.unwrap_or_default().to_owned();
+        let answer = self.count(PROGRAM, hint, Errno::PERM.raw_os_error());
         self.starter = Some(call.thread);
         answer
     }

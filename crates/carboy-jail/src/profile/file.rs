@@ -140,6 +140,7 @@ enum Then {
     Sealing,
     Thread,
     Process,
+    Program,
     Signal,
     Memory,
 }
@@ -167,6 +168,7 @@ impl Case {
             Then::Sealing => Verdict::Sealing,
             Then::Thread => Verdict::Grant(Grant::Thread),
             Then::Process => Verdict::Grant(Grant::Process),
+            Then::Program => Verdict::Grant(Grant::Program),
             Then::Signal => Verdict::Grant(Grant::Signal),
             Then::Memory => Verdict::Grant(Grant::Memory),
         };

@@ -27,6 +27,8 @@ pub enum Grant {
     Thread,
     /// A child process.
     Process,
+    /// A child that does nothing but start a program. It is never granted.
+    Program,
     /// A signal to a process of the same jar.
     Signal,
     /// A large block of memory.

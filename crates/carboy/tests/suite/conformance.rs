@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use carboy_jail::profile::{Profile, Verdict};
+use carboy_jail::profile::{Grant, Profile, Verdict};
 
 use crate::support::*;
 
@@ -68,6 +68,13 @@ async fn try_together(
                     faults.push(format!("{name} {args:x?}: errno {errno}, not {wanted}"));
                 }
             }
+            // A child that is to start a program is refused as that.
+            Verdict::Grant(Grant::Program) => {
+                *refused.entry("execve".to_owned()).or_default() += 1;
+                if errno != 1 {
+                    faults.push(format!("{name} {args:x?}: errno {errno}, not EPERM"));
+                }
+            }
             Verdict::Sealing if errno != 1 => {
                 faults.push(format!("{name} {args:x?}: errno {errno} after sealing"));
             }
@@ -99,6 +106,7 @@ async fn every_call_and_every_rule_is_as_the_profile_says() {
     for probe in probes {
         match profile.judge(probe.0, &probe.1) {
             Verdict::Kill => panic!("the profile kills on {probe:x?}"),
+            Verdict::Grant(Grant::Program) => back.push(probe),
             // They would start something; tests of the limits show them.
             Verdict::Grant(_) => untried.push(probe),
             Verdict::Allow if NO_RETURN.contains(&probe.0) => untried.push(probe),
