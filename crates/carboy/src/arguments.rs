@@ -184,6 +184,9 @@ pub struct Doctor {
     /// The interpreter to examine
     #[arg(long, value_name = "PATH", default_value = "python3")]
     pub python: PathBuf,
+    /// Import and preload each installed package behind the walls, and say what failed
+    #[arg(long)]
+    pub packages: bool,
     /// Print the report as JSON
     #[arg(long)]
     pub json: bool,

@@ -11,6 +11,7 @@ mod command_check;
 mod command_doctor;
 mod command_drill;
 mod command_explain;
+mod command_packages;
 mod command_pipe;
 mod command_run;
 mod drill_page;
@@ -54,6 +55,9 @@ fn main() -> ExitCode {
             match arguments.command {
                 Command::Run(run) => command_run::run(run).await,
                 Command::Check(check) => command_check::check_file(&check),
+                Command::Doctor(doctor) if doctor.packages => {
+                    command_packages::packages(&doctor.python, doctor.json).await
+                }
                 Command::Doctor(doctor) => command_doctor::doctor(doctor).await,
                 Command::Explain(explain) => command_explain::explain(explain),
                 Command::Bench(bench) => command_bench::bench(bench).await,

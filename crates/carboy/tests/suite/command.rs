@@ -284,6 +284,31 @@ fn doctor_is_a_table_and_tells_the_truth() {
 }
 
 #[test]
+fn doctor_tries_every_package() {
+    let Some(venv) = venv_python() else { return };
+    let doctor = || {
+        let mut command = Command::new(program());
+        command.args(["doctor", "--packages", "--python"]).arg(&venv);
+        command
+    };
+    if walls() == Walls::Nested {
+        return skip("packages are tried in full walls");
+    }
+    let output = doctor().arg("--json").output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{report}");
+    let packages = report["packages"].as_array().unwrap();
+    let row = |name: &str| packages.iter().find(|one| one["name"] == name).unwrap();
+    for (name, module) in [("numpy", "numpy"), ("pandas", "pandas"), ("pillow", "PIL")] {
+        let row = row(name);
+        assert_eq!(row["module"], module);
+        assert!(row["import_error"].is_null() && row["preload_error"].is_null(), "{row}");
+        assert!(row["import_ms"].as_f64() > Some(0.0) && row["version"].is_string(), "{row}");
+    }
+    assert!(!packages.iter().any(|one| one["name"] == "pip"));
+}
+
+#[test]
 fn control_characters_reach_a_pipe_untouched() {
     let output = run(&["-c", "print('\\x1b[31mred')"]);
     assert_eq!(output.stdout, b"\x1b[31mred\n");
