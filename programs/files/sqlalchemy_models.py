@@ -2,7 +2,6 @@
 # packages: sqlalchemy
 # expect: ok
 # check: result == ["Ann", "Cleo"]
-# agent: refuse
 from sqlalchemy import create_engine, select
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 

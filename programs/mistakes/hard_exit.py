@@ -1,7 +1,6 @@
 # title: leaves with os._exit
 # expect: crash
 # says: os._exit
-# agent: refuse
 import os
 
 print("bye")

@@ -2,7 +2,6 @@
 # packages: matplotlib
 # expect: error SyntaxError
 # says: notebook
-# agent: refuse
 %matplotlib inline
 import matplotlib.pyplot as plt
 plt.plot([1, 2])

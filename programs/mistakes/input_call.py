@@ -1,6 +1,5 @@
 # title: asks the user a question
 # expect: error EOFError
 # says: input
-# agent: refuse
 name = input("What is your name? ")
 result = f"Hello {name}"

@@ -1,7 +1,6 @@
 # title: imports what only a notebook has
 # expect: error ModuleNotFoundError
 # says: not installed
-# agent: refuse
 from IPython.display import display
 
 display("x")

@@ -1,7 +1,6 @@
 # title: a package that is not installed
 # expect: error ModuleNotFoundError
 # says: not installed
-# agent: refuse
 import torch
 
 result = torch.zeros(2).tolist()

@@ -1,7 +1,6 @@
 # title: installs a package with subprocess
 # expect: refuse
 # says: other program
-# agent: refuse
 import subprocess
 import sys
 

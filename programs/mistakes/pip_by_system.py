@@ -1,7 +1,6 @@
 # title: installs a package with os.system
 # expect: error ModuleNotFoundError
 # says: installed
-# agent: refuse
 import os
 
 os.system("pip install no-such-package-zz")

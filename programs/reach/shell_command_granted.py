@@ -2,7 +2,6 @@
 # grant: processes=4
 # expect: refuse
 # says: other program
-# agent: refuse
 import subprocess
 
 result = subprocess.run(["ls", "-l"], capture_output=True, text=True).stdout

@@ -1,7 +1,6 @@
 # title: os.fork where no process is granted
 # expect: refuse
 # says: threads
-# agent: refuse
 import os
 
 pid = os.fork()

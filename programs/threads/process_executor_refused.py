@@ -1,7 +1,6 @@
 # title: an executor of processes where none are granted
 # expect: refuse
 # says: threads
-# agent: refuse
 from concurrent.futures import ProcessPoolExecutor
 
 def square(x):

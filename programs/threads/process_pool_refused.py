@@ -1,7 +1,6 @@
 # title: a pool of processes where none are granted
 # expect: refuse
 # says: threads
-# agent: refuse
 from multiprocessing import Pool
 
 def square(x):

@@ -1,7 +1,6 @@
 # title: one child process where none is granted
 # expect: refuse
 # says: threads
-# agent: refuse
 import multiprocessing as mp
 
 def work():
