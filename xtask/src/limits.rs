@@ -332,7 +332,7 @@ mod tests {
         let written = with_presets(&text).unwrap();
         assert!(written.starts_with(&format!("a\n{BEGIN}| preset | on the clock |")), "{written}");
         assert!(
-            written.contains("| `high` | 60 s | 120 s | 1 GiB |\n") && written.ends_with("b\n")
+            written.contains("\n| `high` | 60 s | 120 s | 1 GiB |") && written.ends_with("b\n")
         );
         assert!(!written.contains("old") && with_presets("a").is_err());
     }

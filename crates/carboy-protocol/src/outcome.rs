@@ -76,9 +76,12 @@ pub struct GuestError {
     /// code that it asked for, in the guest's own words. Absent when a limit ended the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<ProcessExit>,
-    /// What to do instead.
+    /// What the author of the code can do instead. That may be a model, which cannot raise a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// What whoever sets the policy can do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operator_hint: Option<String>,
 }
 
 /// Which stream output was written to.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A named set of limits: the defaults with another time and memory. The table of limits has them.
+/// A named set of limits that fit together. The table of limits has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Preset {

@@ -160,6 +160,9 @@ fn print_end(outcome: &Outcome) -> Result<(), Failure> {
         if let Some(hint) = &error.hint {
             end.push_str(&format!("{} {}\n", paint.cyan("hint:"), visible(hint)));
         }
+        if let Some(hint) = &error.operator_hint {
+            end.push_str(&format!("{} {}\n", paint.cyan("operator hint:"), visible(hint)));
+        }
     }
     for denial in &outcome.denials {
         let times = if denial.count == 1 { String::new() } else { format!(" ×{}", denial.count) };

@@ -72,7 +72,8 @@ def test_an_outcome_has_every_field(golden: Path) -> None:
         type="LimitExceeded",
         message="the run took longer than 2000 ms",
         limit=carboy.LimitHit("wall_ms", 2000),
-        hint="do less in one run, or raise limits.wall_ms",
+        hint="do less in one run",
+        operator_hint="raise limits.wall_ms, which is 2 s",
     )
     assert (outcome.stdout, outcome.stderr, outcome.stdout_truncated) == ("hi\n", "", False)
     assert [(denial.layer, denial.count, denial.line) for denial in outcome.denials] == [

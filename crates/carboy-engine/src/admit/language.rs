@@ -45,6 +45,7 @@ pub(crate) fn rejected(id: String, walls: Walls, report: &Report) -> Outcome {
         limit: None,
         exit: None,
         hint: first.map(|first| first.instead.clone()),
+        operator_hint: None,
     };
     Outcome {
         id,

@@ -72,6 +72,9 @@ fn raised(failure: GuestFailure, facts: &Facts, refused: &Refused, limits: &Limi
             words::exception_hint(&failure.type_name, errno),
         ),
     };
+    if error.kind == Kind::Exception {
+        error.operator_hint = words::exception_operator_hint(&failure.type_name, errno);
+    }
     if error.kind == Kind::Exception && failure.type_name == "SystemExit" {
         error.exit = failure.exit.map(|code| ProcessExit::Code(code.into()));
     }
@@ -93,7 +96,10 @@ fn crossed(
     let last = refused.last.as_ref();
     let wanted = last.and_then(|last| last.wanted);
     let says = |words: &str| failure.message.contains(words);
-    let no_memory = failure.type_name.ends_with("MemoryError");
+    // Extension modules that get no memory do not always say it in the right way.
+    let no_memory = failure.type_name.ends_with("MemoryError")
+        || failure.type_name == "SystemError"
+        || says("annot allocate memory");
     // Some libraries notice only that less was written than they asked for.
     let no_space = matches!(errno, Some(Errno::NOSPC | Errno::FBIG | Errno::DQUOT))
         || (errno.is_none() && failure.type_name == "OSError");

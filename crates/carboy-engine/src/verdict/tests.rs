@@ -131,6 +131,7 @@ fn every_limit_that_the_engine_sees_crossed_is_named_with_what_was_allowed() {
         assert_eq!(error.limit.unwrap().allowed, allowed, "{name:?}");
         assert_eq!(error.message, row.crossed(allowed));
         assert_eq!(error.hint.as_deref(), Some(row.hint));
+        assert_eq!(error.operator_hint, row.operator_hint(allowed));
     }
 }
 
@@ -201,7 +202,7 @@ fn a_memory_error_is_the_limit_if_the_kernel_or_the_engine_saw_it_used() {
     // Nothing was used: it is the code's own error.
     let error = error_of(raise(), &base(), &none);
     assert_exception(&error, "MemoryError");
-    assert!(error.hint.unwrap().contains("limits.memory_bytes"));
+    assert!(error.operator_hint.unwrap().contains("limits.memory_bytes"));
     // Private memory, counted from what the zygote held.
     let data = Facts { data_bytes: most + 10, ..base() };
     assert_limit(&error_of(raise(), &data, &none), LimitName::MemoryBytes, Some(3));
@@ -219,9 +220,12 @@ fn a_memory_error_is_the_limit_if_the_kernel_or_the_engine_saw_it_used() {
     }
     // The engine refused it a large block.
     let refused = refused(Some(Wanted::Memory(1 << 30)), Errno::NOMEM);
-    for (type_name, errno) in
-        [("MemoryError", None), ("ArrowMemoryError", None), ("OSError", Some(Errno::NOMEM))]
-    {
+    for (type_name, errno) in [
+        ("MemoryError", None),
+        ("ArrowMemoryError", None),
+        ("SystemError", None),
+        ("OSError", Some(Errno::NOMEM)),
+    ] {
         let error = error_of(exception(type_name, errno), &base(), &refused);
         assert_limit(&error, LimitName::MemoryBytes, Some(3));
     }
@@ -270,7 +274,7 @@ fn too_many_files_is_a_limit_if_as_many_are_open() {
     for open in [Some(most - 2), None] {
         let error = error_of(raise(), &with(open), &none);
         assert_exception(&error, "OSError");
-        assert!(error.hint.unwrap().contains("limits.open_files"));
+        assert!(error.operator_hint.unwrap().contains("limits.open_files"));
     }
 }
 

@@ -18,6 +18,7 @@ pub(super) fn error(kind: Kind, type_name: &str, message: &str, hint: &str) -> G
         limit: None,
         exit: None,
         hint: (!hint.is_empty()).then(|| hint.into()),
+        operator_hint: None,
     }
 }
 
@@ -51,6 +52,7 @@ pub(super) fn limit(name: LimitName, limits: &Limits) -> GuestError {
     let (row, allowed) = (name.row(), limits.get(name));
     let mut error = error(Kind::Limit, "LimitExceeded", &row.crossed(allowed), row.hint);
     error.limit = Some(LimitHit { name, allowed });
+    error.operator_hint = row.operator_hint(allowed);
     error
 }
 
@@ -114,21 +116,28 @@ pub(super) fn exception_hint(type_name: &str, errno: Option<Errno>) -> &'static 
         (_, Some(Errno::NOENT)) => {
             "the host's files are not here; pass data as input, or write it in this run first"
         }
-        ("MemoryError", _) => {
-            "work in smaller pieces; if this is not the code's own error, raise limits.memory_bytes"
-        }
-        (_, Some(Errno::MFILE)) => {
-            "no more files could be opened; close them with `with`, or raise limits.open_files"
-        }
-        (_, Some(Errno::NOSPC | Errno::FBIG)) => {
-            "no more could be written; write less, or raise limits.file_bytes or limits.files"
-        }
+        ("MemoryError", _) => "work in smaller pieces",
+        (_, Some(Errno::MFILE)) => "no more files could be opened; close them with `with`",
+        (_, Some(Errno::NOSPC | Errno::FBIG)) => "no more could be written; write less",
         ("ModuleNotFoundError" | "ImportError", _) => {
-            "only modules that this interpreter has can be imported; use another, or run with an \
-             interpreter that has it"
+            "only modules that this interpreter has can be imported; use another"
         }
         _ => "",
     }
+}
+
+/// What whoever sets the policy can do about an exception behind which no limit is known to stand.
+pub(super) fn exception_operator_hint(type_name: &str, errno: Option<Errno>) -> Option<String> {
+    let hint = match (type_name, errno) {
+        ("MemoryError", _) => "if this is not the code's own error, raise limits.memory_bytes",
+        (_, Some(Errno::MFILE)) => "raise limits.open_files",
+        (_, Some(Errno::NOSPC | Errno::FBIG)) => "raise limits.file_bytes or limits.files",
+        ("ModuleNotFoundError" | "ImportError", _) => {
+            "install the module for this interpreter, or run with one that has it"
+        }
+        _ => return None,
+    };
+    Some(hint.into())
 }
 
 /// The code ran to its end, but its result is not JSON.

@@ -66,6 +66,12 @@ impl LimitRow {
         self.doc.trim()
     }
 
+    /// What whoever sets the policy can do about it, if a policy may allow more than this.
+    pub fn operator_hint(&self, allowed: u64) -> Option<String> {
+        let more = format!("raise limits.{}, which is {}", self.field, self.unit.shortly(allowed));
+        (allowed < self.most).then_some(more)
+    }
+
     /// What is allowed, in a few words: `30000 ms on the clock`.
     pub fn allowing(&self, value: u64) -> String {
         self.words.replace("{}", &self.unit.exactly(value))

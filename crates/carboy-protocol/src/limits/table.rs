@@ -105,7 +105,7 @@ limits! {
         most: DAY_MS,
         words: "{} on the clock",
         crossed: "the run took longer than {}",
-        hint: "do less in one run, or raise limits.wall_ms",
+        hint: "do less in one run",
     }
     /// Processor time of one process and its threads, in milliseconds. The kernel counts whole
     /// seconds, so it is rounded up to the next one.
@@ -117,7 +117,7 @@ limits! {
         most: DAY_MS,
         words: "{} of processor time",
         crossed: "the run used more than {} of processor time",
-        hint: "use a faster algorithm or less data, or raise limits.cpu_ms",
+        hint: "use a faster algorithm or less data",
     }
     /// Private memory beyond what the warm interpreter already holds.
     MemoryBytes memory_bytes {
@@ -128,38 +128,41 @@ limits! {
         most: TIB,
         words: "{} of memory",
         crossed: "the run needed more than {} of memory",
-        hint: "work in smaller pieces, or raise limits.memory_bytes",
+        hint: "work in smaller pieces",
     }
     /// How much of standard output, and how much of standard error, the outcome keeps. Of more it has the
     /// beginning and the end, and the run goes on.
     OutputBytes output_bytes {
         unit: Bytes,
         default: 200_000,
+        presets: [200_000, 500_000, 1_000_000, 4_000_000],
         least: 1,
         most: GIB,
         words: "{} kept of each stream of output",
         crossed: "the run printed more than {}, and some of it was left out",
-        hint: "print a summary and return the data in `result`, or raise limits.output_bytes",
+        hint: "print a summary and return the data in `result`",
     }
     /// Everything printed on standard output and standard error together, kept or not.
     PrintedBytes printed_bytes {
         unit: Bytes,
         default: 16 * MIB,
+        presets: [16 * MIB, 64 * MIB, 256 * MIB, GIB],
         least: 1,
         most: TIB,
         words: "{} of printed output",
         crossed: "the run printed more than {}",
-        hint: "print a summary and return the data in `result`, or raise limits.printed_bytes",
+        hint: "print a summary and return the data in `result`",
     }
     /// The JSON text of the result.
     ResultBytes result_bytes {
         unit: Bytes,
         default: MIB,
+        presets: [MIB, 4 * MIB, 16 * MIB, 64 * MIB],
         least: 16,
         most: 256 * MIB,
         words: "{} of JSON in the result",
         crossed: "the result has more than {} of JSON",
-        hint: "return a summary or write a file, or raise limits.result_bytes",
+        hint: "return a summary or write a file",
     }
     /// Levels of lists and objects in the result.
     ResultDepth result_depth {
@@ -175,31 +178,34 @@ limits! {
     FileBytes file_bytes {
         unit: Bytes,
         default: 10 * MIB,
+        presets: [10 * MIB, 64 * MIB, 256 * MIB, GIB],
         least: 4096,
         most: TIB,
         words: "{} in files",
         crossed: "the run wrote more than {} of files",
-        hint: "write less, or raise limits.file_bytes",
+        hint: "write less",
     }
     /// Files and directories that the run makes.
     Files files {
         unit: Count,
         default: 1_000,
+        presets: [1_000, 5_000, 20_000, 100_000],
         least: 1,
         most: 10_000_000,
         words: "{} files and directories",
         crossed: "the run made more than {} files and directories",
-        hint: "make fewer files, or raise limits.files",
+        hint: "make fewer files",
     }
     /// Files open at once, beside the jar's own five descriptors.
     OpenFiles open_files {
         unit: Count,
         default: 64,
+        presets: [64, 256, 512, 1_024],
         least: 8,
         most: 65_536,
         words: "{} files open at once",
         crossed: "the run had more than {} files open",
-        hint: "close files with `with`, or raise limits.open_files",
+        hint: "close files with `with`",
     }
     /// Threads alive at once beside the main one, in one process.
     Threads threads {
@@ -210,7 +216,7 @@ limits! {
         most: 4_096,
         words: "{} threads beside the main one",
         crossed: "the run wanted more than {} threads at once",
-        hint: "use fewer workers, or raise limits.threads",
+        hint: "use fewer workers",
     }
     /// Child processes started during the run; 0 in nested walls.
     Processes processes {
@@ -220,7 +226,7 @@ limits! {
         most: 4_096,
         words: "{} child processes",
         crossed: "the policy allows {} child processes, and the run wanted more",
-        hint: "use threads or work in this process, or raise limits.processes",
+        hint: "use threads or work in this process",
     }
     /// Refused calls; one more ends the run.
     Denials denials {
@@ -240,7 +246,7 @@ limits! {
         most: 1_000_000,
         words: "{} tool calls",
         crossed: "the run called tools more than {} times",
-        hint: "ask for more in one call, or raise limits.tool_calls",
+        hint: "ask for more in one call",
     }
     /// The JSON text of the arguments of all tool calls together.
     ToolBytes tool_bytes {
@@ -250,6 +256,6 @@ limits! {
         most: TIB,
         words: "{} of JSON in the arguments of tool calls",
         crossed: "the run called tools with more than {} of JSON",
-        hint: "pass less to tools, such as a summary, or raise limits.tool_bytes",
+        hint: "pass less to tools, such as a summary",
     }
 }

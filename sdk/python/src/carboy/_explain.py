@@ -55,6 +55,8 @@ def _more(outcome: Record) -> list[str]:
     """What to do, and what was refused."""
     hint = outcome.error.hint if outcome.error is not None else None
     lines = [f"hint: {one_line(hint)}"] if hint else []
+    other = outcome.error.operator_hint if outcome.error is not None else None
+    lines += [f"hint for whoever sets the policy: {one_line(other)}"] if other else []
     return lines + [f"denied: {one}" for one in refusals(outcome)]
 
 

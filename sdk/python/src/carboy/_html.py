@@ -27,6 +27,8 @@ def table(outcome: Record) -> str:
         rows.append(("error", _explain.happened(outcome.error)))
         if outcome.error.hint:
             rows.append(("hint", outcome.error.hint))
+        if outcome.error.operator_hint:
+            rows.append(("operator hint", outcome.error.operator_hint))
     rows += [("denied", line) for line in _explain.refusals(outcome)]
     texts = [
         ("stdout", outcome.stdout, outcome.stdout_truncated),

@@ -41,8 +41,11 @@ class Error:
     line: int | None = None
     limit: LimitHit | None = None
     hint: str | None = None
+    """What the author of the code can do instead."""
     exit: Exit | None = None
     """How the process ended without an answer, or the code that a `SystemExit` asked for."""
+    operator_hint: str | None = None
+    """What whoever sets the policy can do."""
 
 
 @dataclass(frozen=True)
