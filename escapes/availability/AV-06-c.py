@@ -1,13 +1,14 @@
 # id: AV-06-c
 # title: freezes its own process behind a child
 # walls: full
-# first: engine clock
-# second: pid namespace
-# expect: limit wall_ms
-# limits: wall_ms=150 processes=1
-# control: raised wall_ms=120000
+# first: seccomp
+# second: engine clock
+# expect: ok
+# denies: execve
+# limits: processes=1
+# control: bare
 """A parent made with the flag of vfork stands still in the kernel, and cannot be interrupted,
-until the child ends. The child takes its time."""
+until the child ends. The child takes its time. Nothing but the start of a program needs that flag."""
 
 import ctypes
 import os
@@ -19,4 +20,5 @@ child = libc.syscall(56, CLONE_VFORK | SIGCHLD, None, None, None, None)
 if child == 0:
     time.sleep(context["hold"])
     os._exit(0)
-result = "free again"
+if child > 0:
+    result = context["flag"]
