@@ -61,3 +61,8 @@ def test_a_prompt_lists_the_packages_that_can_be_imported() -> None:
     assert "`pytest`" not in carboy.Sandbox(agent).prompt()
     granted = carboy.Policy(language=carboy.Language("agent", ["pytest"]))
     assert f"`pytest` {version}" in carboy.Sandbox(granted).prompt()
+
+
+def test_a_prompt_says_how_answers_are_converted() -> None:
+    assert "frames become lists of records" in carboy.Sandbox().prompt()
+    assert "must be JSON" in carboy.Sandbox({"strict": True}).prompt()

@@ -33,15 +33,22 @@ _PROFILES = {
 
 _ANSWERS = (
     "Inputs are variables that are set before the code begins. To answer, assign to `result` or "
-    "end with an expression. The answer must be JSON: dicts with text keys, lists, text, numbers, "
-    "booleans or None. What is printed is returned too. `await` works outside of functions."
+    "end with an expression. {form} What is printed is returned too. `await` works outside of "
+    "functions."
+)
+_STRICT = "The answer must be JSON: dicts with text keys, lists, text, numbers, booleans or None."
+_CONVERTED = (
+    "The answer becomes JSON: frames become lists of records (at most 1000 rows), arrays, sets and "
+    "tuples lists, dates text by ISO 8601, durations seconds, `Decimal`, paths and UUIDs text, bytes "
+    "base64, dataclasses and models dicts, NaN null. Figures and other objects have no JSON form: "
+    "save them as files."
 )
 
 
 def prompt_for(settings: Settings, python: str | None) -> str:
     """The section for the runs of a box. `python` is the interpreter's version, if it is known."""
     policy = settings.policy
-    parts = [_place(settings, python), *_packages(settings), _ANSWERS, _limits(policy)]
+    parts = [_place(settings, python), *_packages(settings), _answers(policy), _limits(policy)]
     language = _language(policy)
     if language:
         parts.append(language)
@@ -79,6 +86,10 @@ def _place(settings: Settings, python: str | None) -> str:
         names = ", ".join(f"`{name}`" for name in settings.preload)
         lines.append(f"- Already loaded, so that importing takes no time: {names}.")
     return "\n".join(lines)
+
+
+def _answers(policy: Mapping[str, Any]) -> str:
+    return _ANSWERS.format(form=_STRICT if policy.get("strict") else _CONVERTED)
 
 
 def _packages(settings: Settings) -> list[str]:
