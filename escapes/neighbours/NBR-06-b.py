@@ -4,7 +4,7 @@
 # first: engine measure
 # second: none
 # expect: limit memory_bytes
-# limits: wall_ms=500 memory_bytes=67108864
+# limits: wall_ms=500 memory_bytes=16777216
 # control: none: innocent runs beside a busy loop are measured first
 # mode: beside
 """The limit of the kernel does not count what cannot be written."""
