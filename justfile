@@ -9,7 +9,7 @@ default:
     @just --list --unsorted
 
 # Everything that must hold before a change is pushed.
-check: fmt build build-tests lints-and-tests
+check: fmt build build-tests lints-and-tests neighbours
 
 # Lints take what the tests leave of the processors: tests wait more than they compute.
 [parallel]
@@ -65,6 +65,10 @@ test-everywhere: build
 # Honest programs in jars: the first tier; `tests/programs --all` runs everything.
 programs: build
     nice tests/programs
+
+# Hostile programs beside innocent runs, which must not be late: for a machine that does nothing else.
+neighbours: build
+    tests/run neighbours
 
 # The Python package as its users get it: the wheel in a fresh environment.
 sdk: build

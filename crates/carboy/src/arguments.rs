@@ -69,10 +69,10 @@ pub struct Drill {
     /// Only this row, or all variants of one; may be given more than once
     #[arg(long, value_name = "ID")]
     pub row: Vec<String>,
-    /// Only one class: confidentiality, integrity, availability, cross-run,
-    /// protocol, neighbours
+    /// Only this class, which may be given more than once: confidentiality, integrity, availability,
+    /// cross-run, protocol, neighbours
     #[arg(long)]
-    pub class: Option<String>,
+    pub class: Vec<String>,
     /// The walls to attack
     #[arg(long, value_name = "WALLS", default_value = "full")]
     pub walls: WallsName,

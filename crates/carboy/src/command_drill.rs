@@ -132,7 +132,7 @@ impl arguments::Drill {
         let second = row.second != "none";
         (self.row.is_empty() || named)
             && ablated().first().is_none_or(|layer| *layer == row.first && second)
-            && self.class.as_ref().is_none_or(|class| class == row.class())
+            && (self.class.is_empty() || self.class.iter().any(|class| class == row.class()))
             && (!self.quick || is_quick(row))
     }
 }
