@@ -10,7 +10,7 @@ from carboy.adapters.smolagents import INSTRUCTIONS, CarboyExecutor
 
 STEPS = [
     "<code>import statistics\nsales = read_sales('north')\nprint(len(sales), 'sales')</code>",
-    "<code>open('/etc/passwd')</code>",
+    "<code>open('/etc/shadow')</code>",
     "<code>final_answer({'mean': statistics.mean(sales)})</code>",
 ]
 

@@ -113,7 +113,7 @@ def test_openai_example(tmp_path: Path) -> None:
         "--- a",
         "| 9",
         "--- b",
-        "hint: work in this process, or raise limits.processes",
+        "hint: use threads or work in this process",
         "--- c",
     ]
     assert_in_order(example(tmp_path, "openai_example"), wanted)
