@@ -9,6 +9,7 @@ use crate::engine::Engine;
 use crate::error::RunError;
 use crate::host::Host;
 use crate::plan::LANDLOCK_LEAST;
+use crate::tier::process::Preload;
 
 /// How one layer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -74,7 +75,18 @@ pub async fn examine(engine: &Engine) -> Report {
     let (full_row, full) = trial(engine, "full walls", Walls::Full).await;
     let (nested_row, nested) = trial(engine, "nested walls", Walls::Nested).await;
     rows.extend([full_row, nested_row]);
+    rows.extend(engine.preloads().into_iter().map(preload));
     Report { rows, full, nested }
+}
+
+/// Where a module is imported that is to be preloaded.
+fn preload(preload: Preload) -> Row {
+    let module = preload.module;
+    let offers = match preload.late {
+        None => format!("{module}: once, in the zygote"),
+        Some(why) => format!("{module}: in each jar before its job comes, because {why}"),
+    };
+    row("preload", State::Ok, offers)
 }
 
 /// Runs one line of Python behind the walls: no list of settings proves as much.

@@ -15,7 +15,7 @@ use crate::plan::{Base, Plan};
 use crate::pool::{Pool, PoolConfig};
 use crate::run::{self, Contact};
 use crate::runner::{RunOptions, Runner};
-use crate::tier::process::{Process, Renewal};
+use crate::tier::process::{Preload, Process, Renewal};
 use crate::tier::{Jar, Tier};
 use crate::verdict;
 
@@ -83,6 +83,12 @@ impl Engine {
     /// The interpreter it runs.
     pub fn python(&self) -> &Python {
         &self.base().python
+    }
+
+    /// The modules that are to be preloaded. Which of them are imported in each jar is known once a
+    /// jar was made.
+    pub fn preloads(&self) -> Vec<Preload> {
+        self.pool.tier().preloads()
     }
 
     /// What a job under this policy would be sealed to.

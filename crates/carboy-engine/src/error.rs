@@ -113,6 +113,14 @@ pub enum EngineError {
         /// The exception that its import raised.
         error: String,
     },
+    /// A module that was to be preloaded cannot be in a zygote. It is imported in jars instead.
+    #[error("{module} cannot be in a zygote: {why}")]
+    Untamed {
+        /// Which one.
+        module: String,
+        /// What it does.
+        why: &'static str,
+    },
     /// A zygote that was serving is gone.
     #[error("the zygote ended while it was needed")]
     ZygoteGone,
@@ -185,7 +193,7 @@ impl EngineError {
                 Some("nothing was run; `carboy doctor` shows each layer of this host")
             }
             EngineError::ZygoteGone => Some("run it again: the next run starts a new zygote"),
-            EngineError::Threads => {
+            EngineError::Untamed { .. } | EngineError::Threads => {
                 Some("a preloaded module started a thread; import it in the code instead")
             }
             EngineError::SharedMemory { .. } => Some(

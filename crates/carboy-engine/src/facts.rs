@@ -39,6 +39,30 @@ pub(crate) struct Baseline {
     pub address_bytes: u64,
     /// Its memory that no file backs, with its page tables.
     pub anonymous_bytes: u64,
+    /// Processor time that was used in the jar to import modules.
+    pub import_us: u64,
+}
+
+impl Baseline {
+    /// Both together.
+    pub fn plus(self, more: Baseline) -> Baseline {
+        Baseline {
+            data_bytes: self.data_bytes + more.data_bytes,
+            address_bytes: self.address_bytes + more.address_bytes,
+            anonymous_bytes: self.anonymous_bytes + more.anonymous_bytes,
+            import_us: self.import_us + more.import_us,
+        }
+    }
+
+    /// What has come on top of another.
+    pub fn beyond(self, other: Baseline) -> Baseline {
+        Baseline {
+            data_bytes: self.data_bytes.saturating_sub(other.data_bytes),
+            address_bytes: self.address_bytes.saturating_sub(other.address_bytes),
+            anonymous_bytes: self.anonymous_bytes.saturating_sub(other.anonymous_bytes),
+            import_us: self.import_us.saturating_sub(other.import_us),
+        }
+    }
 }
 
 /// What the kernel knows of the jar.

@@ -44,3 +44,4 @@ pub use host::{Host, Installation, Python};
 pub use plan::{Plan, ablated};
 pub use pool::PoolConfig;
 pub use runner::{Answer, Call, Chunk, IN_FLIGHT, RunOptions, Runner, Stream, ToolHost};
+pub use tier::process::Preload;

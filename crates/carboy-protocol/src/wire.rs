@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use crate::{Call, LanguageProfile, Tool, ToolFault};
 
 /// The version of these messages. Engine and zygote refuse each other when it differs.
-pub const WIRE_VERSION: u32 = 4;
+pub const WIRE_VERSION: u32 = 5;
 
 /// A layer that could not be set up: which one, at what step, on what object, with what answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,7 +43,9 @@ impl std::error::Error for SetupFault {}
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToZygote<W, J> {
-    /// The first message: what every jar will be sealed to.
+    /// The module that was imported last may stay. Read by the Python half.
+    Next {},
+    /// What every jar will be sealed to: the first message, but for those about modules.
     Prepare(W),
     /// Fork a jar and seal it.
     Fork {
@@ -69,6 +71,14 @@ pub enum FromZygote {
     },
     /// The walls could not be built or the interpreter could not be prepared.
     Failed(SetupFault),
+    /// A module was imported beforehand. The zygote waits until it hears that it may stay. Written by
+    /// the Python half.
+    Imported {
+        /// Which one.
+        module: String,
+        /// Whether the zygote sees memory of its own that jars would share.
+        shares: bool,
+    },
     /// A module that the caller wants imported beforehand cannot be. Written by the Python half.
     NotPreloaded {
         /// Which one.
@@ -114,6 +124,11 @@ pub enum FromZygote {
 pub enum ToJar {
     /// Run something of no importance, say that you are ready, and wait for the job.
     Warm {},
+    /// Import modules that cannot be in the zygote, say that it is done, and wait for the job.
+    Import {
+        /// Which ones, in their order.
+        modules: Vec<String>,
+    },
     /// The one job.
     Job(JobFrame),
     /// What came of a call, once it is known.

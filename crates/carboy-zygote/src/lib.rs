@@ -76,6 +76,14 @@ pub extern "C" fn carboy_module_source(index: c_int) -> *const c_char {
     module(index).map_or(null(), |(_, source)| source.as_ptr().cast())
 }
 
+/// Whether this process holds memory that its forks would share, as far as it can see. In full walls
+/// it cannot, and the engine looks from outside.
+#[allow(unsafe_code, reason = "an exported C symbol; the name is ours alone")]
+#[unsafe(no_mangle)]
+pub extern "C" fn carboy_shares() -> c_int {
+    c_int::from(serve::shared_memory().is_ok_and(|mapping| mapping.is_some()))
+}
+
 /// Serves the engine. Returns 0 in a jar, and in the zygote never.
 #[allow(unsafe_code, reason = "an exported C symbol; the name is ours alone")]
 #[unsafe(no_mangle)]

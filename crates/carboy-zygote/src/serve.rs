@@ -76,6 +76,12 @@ pub fn serve(python: String) -> End {
     }
 }
 
+/// Memory that forks of this process would share, as its own list of mappings shows it.
+pub fn shared_memory() -> io::Result<Option<String>> {
+    let text = std::fs::read("/proc/self/smaps")?;
+    Ok(shared_writable(&String::from_utf8_lossy(&text)))
+}
+
 impl Zygote {
     fn prepare() -> io::Result<Option<Zygote>> {
         // The exec made us dumpable again.
@@ -104,10 +110,9 @@ impl Zygote {
         if self.walls.walls == Walls::Full {
             return None;
         }
-        match std::fs::read("/proc/self/smaps") {
-            Ok(text) => shared_writable(&String::from_utf8_lossy(&text)),
-            Err(error) => Some(format!("which cannot be ruled out: /proc/self/smaps: {error}")),
-        }
+        shared_memory().unwrap_or_else(|error| {
+            Some(format!("which cannot be ruled out: /proc/self/smaps: {error}"))
+        })
     }
 
     fn run(&mut self) -> io::Result<End> {
@@ -122,6 +127,8 @@ impl Zygote {
                     CONTROL => match receive::<Request>(&self.control)? {
                         None => return Ok(End::EngineGone),
                         Some((Request::Prepare(walls), _)) => self.walls = walls,
+                        // That belongs to the time before there are jars.
+                        Some((Request::Next {}, _)) => {}
                         Some((Request::Fork { jar, plan }, _)) => {
                             if let Some(end) = self.fork(jar, &plan)? {
                                 return Ok(end);

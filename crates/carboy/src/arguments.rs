@@ -187,6 +187,9 @@ pub struct Doctor {
     /// Import and preload each installed package behind the walls, and say what failed
     #[arg(long)]
     pub packages: bool,
+    /// Modules to preload, to see where each is imported
+    #[arg(long, value_name = "MODULE", value_delimiter = ',')]
+    pub preload: Vec<String>,
     /// Print the report as JSON
     #[arg(long)]
     pub json: bool,

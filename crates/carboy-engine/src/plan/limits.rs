@@ -13,7 +13,7 @@ pub(super) fn rlimits(limits: &Limits, baseline: Baseline) -> Vec<Rlimit> {
     let data = baseline.data_bytes + limits.memory_bytes;
     let address = baseline.address_bytes + limits.memory_bytes + MAPPED_ROOM;
     let list = [
-        (Resource::Cpu, limits.cpu_ms.div_ceil(1000)),
+        (Resource::Cpu, (limits.cpu_ms + baseline.import_us / 1000).div_ceil(1000)),
         (Resource::Data, data),
         (Resource::AddressSpace, address),
         (Resource::Stack, 8 << 20),

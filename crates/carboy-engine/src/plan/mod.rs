@@ -68,7 +68,7 @@ impl Plan {
         let folder = writes_to_host(policy.walls).then_some(base.temporary.as_path());
         Ok(Plan {
             policy: policy.clone(),
-            zygote: zygote(base, policy.walls, None),
+            zygote: zygote(base, policy.walls, None, &base.preload),
             walls: walls(base, policy.walls, &profile(policy.walls)?)?,
             jar: jar(base, policy, folder, Baseline::default()),
         })

@@ -23,8 +23,14 @@ struct Inside {
     temporary: Option<PathBuf>,
 }
 
-/// The walls of a zygote. `folder` is where its jars write on the host, if they do.
-pub(crate) fn zygote(base: &Base, walls: Walls, folder: Option<PathBuf>) -> ZygotePlan {
+/// The walls of a zygote that imports `preload`. `folder` is where its jars write on the host, if they
+/// do.
+pub(crate) fn zygote(
+    base: &Base,
+    walls: Walls,
+    folder: Option<PathBuf>,
+    preload: &[String],
+) -> ZygotePlan {
     let home = folder.clone().unwrap_or_else(|| base.temporary.clone());
     let inside = match walls {
         Walls::Full => private_root(base),
@@ -48,7 +54,12 @@ pub(crate) fn zygote(base: &Base, walls: Walls, folder: Option<PathBuf>) -> Zygo
         temporary: inside.temporary,
         remove_at_end: folder,
         program: base.python.program.clone(),
-        arguments: vec!["-I".into(), "-B".into(), "-c".into(), boot(base, &inside.library)],
+        arguments: vec![
+            "-I".into(),
+            "-B".into(),
+            "-c".into(),
+            boot(base, &inside.library, preload),
+        ],
         environment: environment(&home),
     };
     #[cfg(feature = "ablation")]
@@ -79,9 +90,9 @@ fn private_root(base: &Base) -> Inside {
 }
 
 /// What the interpreter is started with: load the library, run its Python half.
-fn boot(base: &Base, library: &Path) -> String {
+fn boot(base: &Base, library: &Path, preload: &[String]) -> String {
     let names = serde_json::json!({
-        "preload": base.preload,
+        "preload": preload,
         "environment": usual_threads(&base.host),
     });
     boot_text(library, &names)

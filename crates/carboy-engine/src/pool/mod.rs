@@ -68,7 +68,7 @@ impl<T: Tier> Pool<T> {
             }
         }
         let _waiting = Counted::new(&stock.waiting, &stock.wanted);
-        stock.tier.make(policy).await
+        stock.make(policy).await
     }
 
     /// Notes that a jar is at work, until the answer is dropped.

@@ -235,6 +235,7 @@ fn facts(chance: &mut Chance) -> Facts {
             data_bytes: chance.number(),
             address_bytes: chance.number(),
             anonymous_bytes: chance.number(),
+            import_us: 0,
         },
     }
 }
@@ -270,7 +271,7 @@ async fn hear(chance: &mut Chance, limits: &Limits) -> Ending {
         tools: vec![],
         strict: chance.one_in(2),
     };
-    let mut speech = Speech::new(job, limits).unwrap();
+    let mut speech = Speech::new(&carboy_protocol::ToJar::Job(job), limits).unwrap();
     let bytes = stream(chance);
     let mut rest = bytes.as_slice();
     loop {

@@ -4,12 +4,14 @@
 //! is in `stdio` (what the code prints), `speech` (the frames both ways), `tools` and `deadline` (calls
 //! to the caller and the time they take), `refusals` (calls that the filter announces) with their
 //! `share` of the engine's time, and `meter` (what is measured). `finish` ends the jar and adds up.
+//! `import` is what comes before a run, if anything does.
 
 mod contact;
 mod deadline;
 mod finish;
 #[cfg(test)]
 mod fuzz;
+mod import;
 mod meter;
 mod refusals;
 mod share;
@@ -20,7 +22,7 @@ mod watch;
 
 use std::time::Instant;
 
-use carboy_protocol::{JobFrame, Limits};
+use carboy_protocol::{JobFrame, Limits, ToJar};
 
 use crate::error::EngineError;
 use crate::run::finish::Record;
@@ -28,6 +30,7 @@ use crate::run::watch::Watch;
 use crate::tier::Jar;
 
 pub(crate) use contact::{Contact, cancelled};
+pub(crate) use import::import;
 
 /// Runs one job in `jar` to its end. The jar has been killed then, or has answered and waits to be.
 pub(crate) async fn run<J: Jar>(
@@ -36,7 +39,7 @@ pub(crate) async fn run<J: Jar>(
     limits: &Limits,
     contact: Contact<'_>,
 ) -> Result<Record, EngineError> {
-    let mut watch = Watch::new(jar, job, limits, contact)?;
+    let mut watch = Watch::new(jar, ToJar::Job(job), limits, contact)?;
     let started = Instant::now();
     let ending = watch.watch().await?;
     let wall = started.elapsed();

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use carboy_protocol::frame::{self, Decoder, FrameFault};
 use carboy_protocol::json::{self, JsonFault, MAX_DEPTH};
-use carboy_protocol::{FromJar, GuestResult, JobFrame, LimitName, Limits, ToJar};
+use carboy_protocol::{FromJar, GuestResult, LimitName, Limits, ToJar};
 use serde_json::value::RawValue;
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
@@ -62,12 +62,11 @@ pub(super) struct Speech {
 }
 
 impl Speech {
-    /// Begins with the job.
-    pub fn new(job: JobFrame, limits: &Limits) -> Result<Speech, EngineError> {
+    /// Begins with the job, or whatever the jar is told.
+    pub fn new(message: &ToJar, limits: &Limits) -> Result<Speech, EngineError> {
         let most = usize::try_from(limits.result_bytes + FRAME_ROOM).unwrap_or(usize::MAX);
-        let body = serde_json::to_vec(&ToJar::Job(job))
-            .map_err(io::Error::other)
-            .while_doing("write the job")?;
+        let body =
+            serde_json::to_vec(message).map_err(io::Error::other).while_doing("write the job")?;
         let first = frame::encode(&body).map_err(io::Error::other).while_doing("frame the job")?;
         Ok(Speech {
             bounds: ResultBounds { bytes: limits.result_bytes, depth: limits.result_depth },
@@ -223,6 +222,8 @@ fn says_too_much(answer: &GuestResult) -> bool {
 mod tests {
     use std::collections::BTreeMap;
 
+    use carboy_protocol::JobFrame;
+
     use super::*;
 
     fn speech(limits: &Limits) -> Speech {
@@ -234,7 +235,7 @@ mod tests {
             tools: vec![],
             strict: false,
         };
-        Speech::new(job, limits).unwrap()
+        Speech::new(&ToJar::Job(job), limits).unwrap()
     }
 
     fn framed(body: &str) -> Vec<u8> {

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use carboy_protocol::{JobFrame, LimitName, Limits};
+use carboy_protocol::{LimitName, Limits, ToJar};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::sync::oneshot;
@@ -38,16 +38,16 @@ pub(super) struct Watch<'a, J: Jar> {
 }
 
 impl<'a, J: Jar> Watch<'a, J> {
-    /// Makes a job ready to be sent. The deadline counts from here.
+    /// Makes a job, or whatever the jar is to be told, ready to be sent. The deadline counts from here.
     pub fn new(
         jar: &'a mut J,
-        job: JobFrame,
+        message: ToJar,
         limits: &'a Limits,
         contact: Contact<'a>,
     ) -> Result<Watch<'a, J>, EngineError> {
         Ok(Watch {
             stdio: Stdio::new(limits, contact.sink),
-            speech: Speech::new(job, limits)?,
+            speech: Speech::new(&message, limits)?,
             meter: Meter::new(jar, limits)?,
             tools: Tools::new(contact.tools, limits, contact.host),
             deadline: Deadline::new(Moment::now() + Duration::from_millis(limits.wall_ms)),

@@ -59,6 +59,13 @@ pub(crate) trait Jar: Send + Sync + 'static {
     /// stands.
     fn warm(&mut self) -> impl Future<Output = Result<(), EngineError>> + Send;
 
+    /// The modules that are to be imported in it before its job comes.
+    fn late(&self) -> &[String];
+
+    /// Counts limits from what it holds now, after these imports. False if its limits were set before
+    /// it was known what they take; jars that are made from now on know.
+    fn rebase(&mut self) -> Result<bool, EngineError>;
+
     /// Whether its process is still there.
     fn is_alive(&self) -> bool;
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import builtins
+import importlib
 import json
 import linecache
 import os
@@ -112,6 +113,18 @@ def warm() -> None:
         run_job(DECODE(text, 0)[0], new_main(), flush)
 
 
+def import_late(modules: list[str]) -> None:
+    """Imports what cannot be in the zygote. What fails here, the code will hear from its own import."""
+    global EXIT_FUNCTIONS
+    for name in modules:
+        try:
+            importlib.import_module(name)
+        except BaseException:
+            pass
+    flush()
+    EXIT_FUNCTIONS = atexit._ncallbacks()
+
+
 def answer(job: dict[str, Any], space: Space) -> bytes:
     """Runs the job, and returns its last frame, whatever the code did."""
     try:
@@ -144,9 +157,13 @@ def main() -> None:
     own = os.getpid()
     space = new_main()
     message = read_frame()
-    while "warm" in message:
-        warm()
-        write_frame(b'{"ready":{}}')
+    while "job" not in message:
+        if "import" in message:
+            import_late(message["import"]["modules"])
+            write_frame(b'{"done":{}}')
+        else:
+            warm()
+            write_frame(b'{"ready":{}}')
         space = new_main()
         message = read_frame()
     body = answer(message["job"], space)

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 def start(lib: Any, preload: list[str], environment: dict[str, str]) -> None:
     """Serves the engine. What returns from the Rust half is a jar, which runs its job."""
-    prepare(preload, environment)
+    prepare(lib, preload, environment)
     lib.carboy_serve(*sys.version_info[:3])
     job.main()
 
 
-def prepare(preload: list[str], environment: dict[str, str]) -> None:
+def prepare(lib: Any, preload: list[str], environment: dict[str, str]) -> None:
     """Everything that jars share."""
     # Only the loader needed it, and that has done its work.
     os.environ.pop("LD_BIND_NOW", None)
@@ -37,6 +37,12 @@ def prepare(preload: list[str], environment: dict[str, str]) -> None:
             text = clean(f"{type(error).__name__}: {clean(error, MAX_TEXT)}", MAX_TEXT)
             os.write(CONTROL, encode({"not_preloaded": {"module": name, "error": text}}))
             os._exit(1)
+        # The engine looks whether the module started a thread or shares memory. If it did, this
+        # process ends here, and another does without it.
+        shares = bool(lib.carboy_shares())
+        os.write(CONTROL, encode({"imported": {"module": name, "shares": shares}}))
+        if not os.read(CONTROL, 64):
+            os._exit(0)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(  # type: ignore[union-attr] # they are what the interpreter made
             line_buffering=True, errors="backslashreplace"

@@ -144,33 +144,77 @@ fn with_module(folder: &Folder, name: &str, text: &str) -> std::path::PathBuf {
     folder.0.join("bin/python")
 }
 
+/// A module that starts a thread, which a zygote must not have.
+const THREAD: &str = "import threading, time
+threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+";
+
 #[tokio::test]
-async fn a_module_that_would_join_jars_is_not_preloaded() {
-    for (text, words) in [
-        ("import mmap\nheld = mmap.mmap(-1, 4096)", "shared writable memory (/dev/zero"),
-        (
-            "import mmap\nheld = mmap.mmap(-1, 8192, prot=mmap.PROT_READ)",
-            "(deleted), 8192 bytes), after it imported json, joins",
-        ),
-        (
-            "import mmap, tempfile\nfile = tempfile.TemporaryFile()\nfile.truncate(4096)\n\
-             held = mmap.mmap(file.fileno(), 4096)",
-            "shared writable memory",
-        ),
-        (
-            "import threading, time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
-            "more than one thread",
-        ),
-    ] {
+async fn a_module_that_would_join_jars_is_imported_in_each() {
+    let shared = [
+        "import mmap\nheld = mmap.mmap(-1, 4096)",
+        "import mmap, tempfile\nfile = tempfile.TemporaryFile()\nfile.truncate(4096)\n\
+         held = mmap.mmap(file.fileno(), 4096)",
+    ];
+    for text in shared.into_iter().chain([THREAD]) {
         let folder = Folder::new();
         let bench = Bench::with(with_module(&folder, "joins", text), &["json", "joins"]);
-        let job = carboy_protocol::Job::new("result = 1").with_policy(policy(|_| {}));
-        let error = bench.engine.run(job).await.unwrap_err();
-        assert!(error.to_string().contains(words), "{error}");
-        let hint = error.hint().unwrap();
-        assert!(hint.contains("import it in the code instead"), "{hint}");
-        bench.engine.shutdown().await;
+        let code = "
+import sys
+held = getattr(sys.modules.get('joins'), 'held', bytearray(1))
+result = ['json' in sys.modules, held[:1] == bytes(1)]
+held[:1] = b'x'
+";
+        for _ in 0..3 {
+            assert_eq!(result(&bench.ask(code).await), "[true,true]", "{text}");
+        }
+        let late = bench.engine.preloads().into_iter().map(|preload| preload.late.is_some());
+        assert_eq!(late.collect::<Vec<_>>(), [false, true], "{text}");
+        bench.close().await;
     }
+}
+
+#[tokio::test]
+async fn what_is_imported_in_each_jar_is_there_and_takes_nothing_of_its_limits() {
+    let folder = Folder::new();
+    let text = format!(
+        "{THREAD}import time\nprint('a word at import')\nheld = b'x' * (40 << 20)\n\
+         until = time.process_time() + 0.6\nwhile time.process_time() < until: pass\n"
+    );
+    let bench = Bench::with(with_module(&folder, "late", &text), &["late"]);
+    let policy = policy(|limits| {
+        limits.memory_bytes = 64 << 20;
+        limits.cpu_ms = 1_000;
+    });
+    let code = "
+import sys, time
+more = b'x' * (50 << 20)
+until = time.process_time() + 0.8
+while time.process_time() < until: pass
+result = ['late' in sys.modules, len(sys.modules['late'].held) >> 20]
+";
+    bench.engine.stand(&policy, 1).await.unwrap();
+    // One that stood, and one that is made when it is asked for.
+    for _ in 0..2 {
+        let outcome = bench.run(policy.clone(), code).await;
+        assert_eq!(result(&outcome), "[true,40]");
+        assert_eq!(outcome.stdout.text, "");
+        assert!(outcome.usage.cpu_ms < 1_500.0, "{}", outcome.usage.cpu_ms);
+    }
+    let much = "more = b'x' * (90 << 20)";
+    let limit = bench.run(policy.clone(), much).await.error.unwrap().limit.unwrap();
+    assert_eq!(limit.name, carboy_protocol::LimitName::MemoryBytes);
+    bench.close().await;
+}
+
+#[tokio::test]
+async fn a_late_module_that_its_limits_cannot_bear_holds_up_nobody() {
+    let folder = Folder::new();
+    let text = format!("{THREAD}held = b'x' * (200 << 20)\n");
+    let bench = Bench::with(with_module(&folder, "late", &text), &["late"]);
+    let policy = policy(|limits| limits.memory_bytes = 64 << 20);
+    assert_eq!(result(&bench.run(policy, "result = 1").await), "1");
+    bench.close().await;
 }
 
 #[tokio::test]

@@ -16,19 +16,27 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::timeout;
 
 use crate::error::{EngineError, While};
-use crate::facts::Exit;
+use crate::facts::{Baseline, Exit};
 use crate::kernel::async_fd::{ready_now, watched};
 use crate::kernel::proc::{self, Status};
 use crate::plan::JAR_SCORE;
 use crate::tier::process::scratch::{Directory, Scratch};
 use crate::tier::process::seal::{Unsealed, expect, last_word, read_back};
-use crate::tier::process::zygote::{ForkedJar, Zygote};
+use crate::tier::process::zygote::{ForkedJar, Zygote, baseline};
 use crate::tier::{About, Files, Io, Jar, Sample};
 
 /// How long a fork may take to seal itself.
 const SEAL: Duration = Duration::from_secs(10);
 /// How long the kernel may take to end a killed jar.
 const REAP: Duration = Duration::from_secs(10);
+
+/// How a jar was planned.
+pub(super) struct Made {
+    /// How many inodes its file system uses itself.
+    pub own_inodes: u64,
+    /// Whether its limits were set for what is imported in it.
+    pub has_room: bool,
+}
 
 /// A jar that is sealed and waits for its job.
 pub(crate) struct ProcessJar {
@@ -39,6 +47,8 @@ pub(crate) struct ProcessJar {
     exit: oneshot::Receiver<Exit>,
     /// Where it came from. Kept: without its zygote a jar ends.
     zygote: Arc<Zygote>,
+    /// Whether its limits were set for what is imported in it.
+    has_room: bool,
     /// Its temporary directory, as it is called inside.
     temporary: PathBuf,
     /// Its share of this process's descriptors.
@@ -52,7 +62,7 @@ impl ProcessJar {
         forked: ForkedJar,
         zygote: Arc<Zygote>,
         scratch: Option<Scratch>,
-        own_inodes: u64,
+        made: Made,
         slot: OwnedSemaphorePermit,
     ) -> Result<ProcessJar, EngineError> {
         let [pidfd, stdout, stderr, job, frames, word] = forked.descriptors;
@@ -94,10 +104,11 @@ impl ProcessJar {
             io,
             status,
             exit: forked.ended,
+            has_room: made.has_room,
             zygote,
             temporary: report.temporary,
             _slot: slot,
-            directory: Directory::new(directory, own_inodes, scratch),
+            directory: Directory::new(directory, made.own_inodes, scratch),
         })
     }
 
@@ -142,6 +153,19 @@ impl Jar for ProcessJar {
         let slow = EngineError::TooSlow { what: "warming a jar", seconds: SEAL.as_secs() };
         let warmed = timeout(SEAL, self.warmed()).await.map_err(|_| slow)?;
         warmed.while_doing("warm a jar")
+    }
+
+    fn late(&self) -> &[String] {
+        &self.zygote.late
+    }
+
+    fn rebase(&mut self) -> Result<bool, EngineError> {
+        let now = baseline(self.about.pid).while_doing("measure a jar")?;
+        let import_us = self.cpu_us().while_doing("measure a jar")?;
+        let now = Baseline { import_us, ..now };
+        self.zygote.learn(now);
+        self.about.baseline = now;
+        Ok(self.has_room)
     }
 
     fn is_alive(&self) -> bool {

@@ -8,8 +8,8 @@ mod zygote;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use carboy_jail::JarDirectory;
@@ -20,9 +20,18 @@ use crate::error::{EngineError, While};
 use crate::kernel::id::new_id;
 use crate::plan::{self, Base, Plan, Shape};
 use crate::tier::Tier;
-use jar::ProcessJar;
+use jar::{Made, ProcessJar};
 use scratch::Scratch;
 use zygote::Zygote;
+
+/// A module that is to be preloaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Preload {
+    /// Its name.
+    pub module: String,
+    /// Why it is imported in each jar, after sealing, instead of once in the zygote.
+    pub late: Option<&'static str>,
+}
 
 /// How long a zygote serves.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +48,8 @@ pub(crate) struct Process {
     scratch: PathBuf,
     renewal: Renewal,
     zygotes: [(Walls, Mutex<Option<Arc<Zygote>>>); 2],
+    /// The modules that cannot be in a zygote, each with what it does.
+    late: std::sync::Mutex<BTreeMap<String, &'static str>>,
     /// How often everything was ended.
     endings: AtomicUsize,
     /// One for each jar that this process has descriptors for.
@@ -52,6 +63,7 @@ impl Process {
             scratch,
             renewal,
             zygotes: [Walls::Full, Walls::Nested].map(|walls| (walls, Mutex::default())),
+            late: std::sync::Mutex::default(),
             endings: AtomicUsize::new(0),
             slots: Arc::new(Semaphore::new(Process::slots())),
         }
@@ -81,12 +93,39 @@ impl Process {
         if let Some(zygote) = place.as_ref().filter(|zygote| zygote.is_alive()) {
             return Ok(zygote.clone());
         }
-        let zygote = Arc::new(Zygote::start(&self.base, walls, &self.scratch).await?);
+        let zygote = Arc::new(self.start(walls).await?);
         let gone = place.replace(zygote.clone());
         // What a zygote leaves on the host is removed with it, and others need not wait for that.
         drop(place);
         drop(gone);
         Ok(zygote)
+    }
+
+    /// Starts a zygote. A module that cannot be in one is left out from then on, and imported in jars.
+    async fn start(&self, walls: Walls) -> Result<Zygote, EngineError> {
+        loop {
+            let late = self.late();
+            match Zygote::start(&self.base, walls, &self.scratch, late.clone()).await {
+                Err(EngineError::Untamed { module, why }) if !late.contains(&module) => {
+                    self.late.lock().unwrap_or_else(PoisonError::into_inner).insert(module, why);
+                }
+                started => return started,
+            }
+        }
+    }
+
+    /// The modules of those to be preloaded that turned out to be none for a zygote.
+    fn late(&self) -> Vec<String> {
+        let late = self.preloads().into_iter().filter(|preload| preload.late.is_some());
+        late.map(|preload| preload.module).collect()
+    }
+
+    /// What is to be preloaded, and what of it is imported in each jar.
+    pub fn preloads(&self) -> Vec<Preload> {
+        let late = self.late.lock().unwrap_or_else(PoisonError::into_inner);
+        let preload =
+            |module: &String| Preload { module: module.clone(), late: late.get(module).copied() };
+        self.base.preload.iter().map(preload).collect()
     }
 
     async fn make_from(
@@ -104,13 +143,14 @@ impl Process {
             ),
         };
         let own = scratch.as_ref().map(Scratch::path);
-        let plan = plan::jar(&self.base, policy, own, zygote.baseline);
+        let (expected, has_room) = zygote.expected();
+        let plan = plan::jar(&self.base, policy, own, expected);
         let own_inodes = match &plan.directory {
             JarDirectory::Memory { about, .. } => carboy_jail::own_inodes(about),
             JarDirectory::Host { .. } => 0,
         };
         let forked = zygote.fork(plan).await?;
-        ProcessJar::sealed(forked, zygote, scratch, own_inodes, slot).await
+        ProcessJar::sealed(forked, zygote, scratch, Made { own_inodes, has_room }, slot).await
     }
 }
 
@@ -154,7 +194,7 @@ impl Tier for Process {
                 continue;
             }
             // The old one goes on serving if a new one cannot be had.
-            let Ok(zygote) = Zygote::start(&self.base, *walls, &self.scratch).await else {
+            let Ok(zygote) = self.start(*walls).await else {
                 continue;
             };
             let old = place.lock().await.replace(Arc::new(zygote));

@@ -2,15 +2,20 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
 
 use carboy_jail::{JarPlan, JarWalls, ZygotePlan, receive, send};
-use carboy_protocol::{FromZygote, ToZygote, WIRE_VERSION};
+use carboy_protocol::{FromZygote, ToZygote, WIRE_VERSION, Walls};
 use tokio::io::AsyncReadExt;
 use tokio::io::unix::AsyncFd;
 use tokio::net::unix::pipe;
+use tokio::time::timeout;
 
 use crate::error::{EngineError, While};
+use crate::kernel::proc::{self, Status};
 
+/// How long an interpreter may take to start, and how long to import one module.
+const STEP: Duration = Duration::from_secs(60);
 /// How much of a zygote's standard error is kept.
 const KEPT_STDERR: usize = 4096;
 
@@ -42,7 +47,28 @@ pub(super) async fn hear(control: &AsyncFd<OwnedFd>) -> io::Result<Heard> {
     }
 }
 
-/// The first words: plan, started, prepare, ready. `None` means that it ended without a word.
+type Order = ToZygote<JarWalls, JarPlan>;
+
+/// Tells a zygote that is starting what to do.
+async fn order(control: &AsyncFd<OwnedFd>, order: &Order) -> Result<(), EngineError> {
+    match tell(control, order).await {
+        // It failed meanwhile. What it said about that is still to be heard.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.while_doing("talk to the zygote"),
+    }
+}
+
+/// Why a module that a zygote has just imported cannot stay there.
+fn untamed(pid: u32, walls: Walls, shares: bool) -> Result<Option<&'static str>, EngineError> {
+    let status = Status::of(pid).while_doing("look at the zygote")?;
+    if status.first("Threads:") != Some("1") {
+        return Ok(Some("it starts a thread"));
+    }
+    let shared = shared_memory(pid, walls).while_doing("look at the zygote's memory")?;
+    Ok((shares || shared.is_some()).then_some("it maps memory that jars would share"))
+}
+
+/// The first words: plan, started, each module and whether it may stay, prepare, ready. `None` means that it ended without a word.
 pub(super) async fn greet(
     control: &AsyncFd<OwnedFd>,
     plan: &ZygotePlan,
@@ -51,9 +77,11 @@ pub(super) async fn greet(
 ) -> Result<Option<(OwnedFd, String)>, EngineError> {
     tell(control, plan).await.while_doing("send the plan")?;
     let mut pidfd = None;
-    let mut walls = Some(walls);
+    let mut left = preload.len();
+    let too_slow = || EngineError::TooSlow { what: "starting a zygote", seconds: STEP.as_secs() };
     loop {
-        match hear(control).await.while_doing("listen to the zygote")? {
+        let heard = timeout(STEP, hear(control)).await.map_err(|_| too_slow())?;
+        match heard.while_doing("listen to the zygote")? {
             None => return Ok(None),
             Some((FromZygote::Failed(fault), _)) => return Err(EngineError::Walls(fault)),
             Some((FromZygote::NotPreloaded { module, error }, _)) => {
@@ -64,13 +92,21 @@ pub(super) async fn greet(
             }
             Some((FromZygote::Started {}, descriptors)) => {
                 pidfd = descriptors.into_iter().next();
-                if let Some(walls) = walls.take() {
-                    let prepare = ToZygote::<JarWalls, JarPlan>::Prepare(walls);
-                    match tell(control, &prepare).await {
-                        // It failed meanwhile. What it said about that is still to be heard.
-                        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-                        other => other.while_doing("send the walls")?,
-                    }
+                if left == 0 {
+                    order(control, &Order::Prepare(walls.clone())).await?;
+                }
+            }
+            Some((FromZygote::Imported { module, shares }, _)) => {
+                let pid = pidfd.as_ref().map(proc::pid_of).transpose();
+                if let Some(pid) = pid.while_doing("find the zygote")?
+                    && let Some(why) = untamed(pid, walls.walls, shares)?
+                {
+                    return Err(EngineError::Untamed { module, why });
+                }
+                order(control, &Order::Next {}).await?;
+                left = left.saturating_sub(1);
+                if left == 0 {
+                    order(control, &Order::Prepare(walls.clone())).await?;
                 }
             }
             Some((FromZygote::Ready { wire, python }, _)) => {
@@ -81,6 +117,15 @@ pub(super) async fn greet(
             }
             Some(_) => {}
         }
+    }
+}
+
+/// Memory that all jars of a zygote would share, if it holds any. In nested walls an engine may not be
+/// allowed to look, and the zygote has looked itself; inside full walls there is nothing to look at.
+pub(super) fn shared_memory(pid: u32, walls: Walls) -> io::Result<Option<String>> {
+    match walls {
+        Walls::Full => Ok(carboy_jail::shared_writable(&proc::mappings(pid)?)),
+        Walls::Nested => Ok(None),
     }
 }
 

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use carboy_jail::profile::Profile;
@@ -28,10 +28,8 @@ use crate::kernel::proc::{self, Status};
 use crate::plan::{self, Base};
 use crate::tier::process::scratch::make_private;
 use crate::tier::process::seal::expect;
-use crate::tier::process::talk::{greet, hear, keep_last, tell};
+use crate::tier::process::talk::{greet, hear, keep_last, shared_memory, tell};
 
-/// How long an interpreter may take to start and import what it was told to.
-const START: Duration = Duration::from_secs(60);
 /// How long a zygote may take to fork.
 const FORK: Duration = Duration::from_secs(30);
 
@@ -74,6 +72,10 @@ pub(super) struct Zygote {
     pub identity: Identity,
     /// What it held when it became ready.
     pub baseline: Baseline,
+    /// What was to be preloaded and cannot be in a zygote: it is imported in each jar.
+    pub late: Vec<String>,
+    /// What these imports take, once one jar has made them.
+    cost: OnceLock<Baseline>,
     /// The profile that its jars are sealed with.
     pub profile: Arc<Profile>,
     /// Where its jars write on the host, in nested walls. The helper removes it at the end.
@@ -81,8 +83,16 @@ pub(super) struct Zygote {
 }
 
 impl Zygote {
-    /// Starts a helper, which becomes a zygote, and waits until it is ready.
-    pub async fn start(base: &Base, walls: Walls, scratch: &Path) -> Result<Zygote, EngineError> {
+    /// Starts a helper, which becomes a zygote, and waits until it is ready. It imports what is to be
+    /// preloaded, but for what is `late`.
+    pub async fn start(
+        base: &Base,
+        walls: Walls,
+        scratch: &Path,
+        late: Vec<String>,
+    ) -> Result<Zygote, EngineError> {
+        let is_early = |module: &&String| !late.contains(module);
+        let early: Vec<String> = base.preload.iter().filter(is_early).cloned().collect();
         let profile = plan::profile(walls)?;
         let jar_walls = plan::walls(base, walls, &profile)?;
         let folder = if plan::writes_to_host(walls) {
@@ -91,7 +101,7 @@ impl Zygote {
             None
         };
         let unused = Unused(folder.clone());
-        let plan = plan::zygote(base, walls, folder.clone());
+        let plan = plan::zygote(base, walls, folder.clone(), &early);
         let identity = plan.identity.clone();
         let (ours, theirs) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
@@ -114,9 +124,7 @@ impl Zygote {
         let stderr = tokio::spawn(keep_last(stderr_read));
         rustix::io::ioctl_fionbio(&ours, true).while_doing("prepare the control socket")?;
         let control = Arc::new(watched(ours).while_doing("watch the control socket")?);
-        let started = timeout(START, greet(&control, &plan, jar_walls, &base.preload)).await;
-        let too_slow = EngineError::TooSlow { what: "starting a zygote", seconds: START.as_secs() };
-        let (pidfd, python) = match started.map_err(|_| too_slow)? {
+        let (pidfd, python) = match greet(&control, &plan, jar_walls, &early).await {
             Ok(Some(ready)) => ready,
             Ok(None) => {
                 // Close our side, so that whatever is left of it ends too.
@@ -134,7 +142,7 @@ impl Zygote {
         if let Some(mapping) =
             shared_memory(pid, walls).while_doing("look at the zygote's memory")?
         {
-            return Err(EngineError::SharedMemory { mapping, preload: base.preload.join(", ") });
+            return Err(EngineError::SharedMemory { mapping, preload: early.join(", ") });
         }
         expect("version of the zygote", Some(&python), &base.python.version)?;
         let baseline = baseline(pid).while_doing("measure the zygote")?;
@@ -153,9 +161,24 @@ impl Zygote {
             walls,
             identity,
             baseline,
+            late,
+            cost: OnceLock::new(),
             profile: Arc::new(profile),
             folder,
         })
+    }
+
+    /// What a jar holds before its job comes, and whether that is known with what is imported in it.
+    pub fn expected(&self) -> (Baseline, bool) {
+        match self.cost.get() {
+            Some(cost) => (self.baseline.plus(*cost), true),
+            None => (self.baseline, self.late.is_empty()),
+        }
+    }
+
+    /// Remembers what the imports in a jar took, if nobody has.
+    pub fn learn(&self, holds: Baseline) {
+        self.cost.get_or_init(|| holds.beyond(self.baseline));
     }
 
     /// Whether it is still there to be asked.
@@ -235,20 +258,11 @@ fn folder(base: &Base, walls: Walls, scratch: &Path) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// Memory that all jars of a zygote would share, if it holds any. In nested walls an engine may not be
-/// allowed to look, and the zygote has looked itself; inside full walls there is nothing to look at.
-fn shared_memory(pid: u32, walls: Walls) -> io::Result<Option<String>> {
-    match walls {
-        Walls::Full => Ok(carboy_jail::shared_writable(&proc::mappings(pid)?)),
-        Walls::Nested => Ok(None),
-    }
-}
-
-/// What a zygote holds now.
-fn baseline(pid: u32) -> io::Result<Baseline> {
+/// What a zygote, or a jar, holds now.
+pub(super) fn baseline(pid: u32) -> io::Result<Baseline> {
     let (address_bytes, data_bytes) = proc::memory(pid)?;
     let anonymous_bytes = Status::of(pid)?.held_bytes();
-    Ok(Baseline { data_bytes, address_bytes, anonymous_bytes })
+    Ok(Baseline { data_bytes, address_bytes, anonymous_bytes, import_us: 0 })
 }
 
 /// Removes the folder of a zygote that did not start.
@@ -313,6 +327,7 @@ async fn read(control: Arc<AsyncFd<OwnedFd>>, waiting: Shared) {
             FromZygote::Started {}
             | FromZygote::Ready { .. }
             | FromZygote::Failed(_)
+            | FromZygote::Imported { .. }
             | FromZygote::NotPreloaded { .. }
             | FromZygote::Shared { .. } => {}
         }
