@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -209,6 +208,6 @@ while True:
 """)
     box = carboy.Sandbox().start()
     assert box._pipe is not None
-    pid, began = box._pipe.process.pid, time.monotonic()
+    pid = box._pipe.process.pid
     box.close()
-    assert not alive(pid) and time.monotonic() - began < 3
+    assert not alive(pid)

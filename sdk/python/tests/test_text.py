@@ -109,7 +109,7 @@ def test_large_results_are_shown_in_a_moment(box: carboy.Sandbox) -> None:
     for code in ("'\\x7f' * (9 << 20)", "[[[[{}] * 40] * 40] * 40] * 12", "[[[]] * 2_900_000]"):
         out = box.run(code, policy=policy)
         assert out.ok, out
-        began = time.monotonic()
+        began = time.thread_time()
         texts = [repr(out), out.explain(), out._repr_html_()]
-        assert time.monotonic() - began < 1
+        assert time.thread_time() - began < 1
         assert all(len(text) < 100_000 for text in texts)

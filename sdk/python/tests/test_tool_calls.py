@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import threading
 import time
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -26,6 +27,21 @@ def search(query: str, most: int = 2) -> list[str]:
 async def fetch(number: int) -> dict[str, Any]:
     await asyncio.sleep(0.05)
     return {"number": number, "who": WHO.get()}
+
+
+def meeting(count: int) -> Callable[[int], Awaitable[dict[str, Any]]]:
+    """A tool that answers only when so many calls of it are under way at once."""
+    arrived: list[int] = []
+    complete = asyncio.Event()
+
+    async def fetch(number: int) -> dict[str, Any]:
+        arrived.append(number)
+        if len(arrived) == count:
+            complete.set()
+        await complete.wait()
+        return {"number": number, "who": WHO.get()}
+
+    return fetch
 
 
 def test_code_calls_tools_by_name_and_from_the_module(box: carboy.Sandbox) -> None:
@@ -93,10 +109,8 @@ def test_coroutines_of_a_box_without_a_loop_run_at_once_and_in_context(
 import asyncio
 result = await asyncio.gather(*[fetch(n) for n in range(20)])
 """
-    began = time.monotonic()
-    out = box.run(code, tools=[fetch])
+    out = box.run(code, tools=[meeting(20)])
     assert out.result == [{"number": number, "who": "me"} for number in range(20)]
-    assert time.monotonic() - began < 0.8
     assert threading.active_count() <= before + 1
 
 
@@ -301,9 +315,7 @@ for n in range(8):
 while True: pass
 """
     with carboy.Sandbox(tools=[slow]) as box:
-        began = time.monotonic()
         out = box.run(code, timeout=0.5)
         assert out.error is not None and out.error.kind == "limit"
-        assert time.monotonic() - began < 2
         assert len(made) <= 3
         assert box.run("result = 1").result == 1

@@ -353,7 +353,7 @@ def test_a_value_cannot_be_made_to_be_checked_for_ever() -> None:
         return where
 
     bind = carboy.Tool(find).parameters.bind
-    began = time.monotonic()
+    began = time.thread_time()
     bind([deep(40)], {})
 
     # Nothing tells these apart but what is inside.
@@ -364,7 +364,7 @@ def test_a_value_cannot_be_made_to_be_checked_for_ever() -> None:
         where = {"inside": where}
     with pytest.raises(Mismatch, match="takes too long to check|must"):
         carboy.Tool(either).parameters.bind([where], {})
-    assert time.monotonic() - began < 2
+    assert time.thread_time() - began < 2
 
 
 class Left(TypedDict, total=False):

@@ -120,7 +120,7 @@ async fn programs_with_packages_answer_the_same_with_and_without_the_guard() {
 #[tokio::test]
 async fn without_the_guard_the_walls_stop_every_refused_program() {
     let bench = match venv_python() {
-        Some(python) => Bench::with(python, &[]),
+        Some(python) => Bench::with(python, &["pandas"]),
         None => Bench::new(),
     };
     let mut canary = Canary::plant().unwrap();
