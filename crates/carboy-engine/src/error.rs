@@ -193,7 +193,8 @@ impl EngineError {
                 Some("nothing was run; `carboy doctor` shows each layer of this host")
             }
             EngineError::ZygoteGone => Some("run it again: the next run starts a new zygote"),
-            EngineError::Untamed { .. } | EngineError::Threads => {
+            EngineError::Untamed { .. } => Some("import it in the code instead"),
+            EngineError::Threads => {
                 Some("a preloaded module started a thread; import it in the code instead")
             }
             EngineError::SharedMemory { .. } => Some(

@@ -1,6 +1,7 @@
 //! What the engine asks the kernel for, one file for each: processes as `/proc` shows them,
-//! descriptors whose readiness can be awaited, random ids.
+//! descriptors whose readiness can be awaited, other threads, random ids.
 
 pub(crate) mod async_fd;
+pub(crate) mod blocking;
 pub(crate) mod id;
 pub(crate) mod proc;

@@ -17,6 +17,7 @@ use tokio::time::Instant as Moment;
 
 use crate::error::{EngineError, While};
 use crate::facts::Ending;
+use crate::kernel::blocking::elsewhere;
 use crate::runner::Call;
 
 /// What a frame may carry beside a result: names, a message, a traceback.
@@ -147,13 +148,9 @@ impl Speech {
         let parsed = if body.len() < LONG_FRAME {
             parse(&body, bounds)
         } else {
-            match tokio::task::spawn_blocking(move || parse(&body, bounds)).await {
-                Ok(parsed) => parsed,
-                Err(error) => match error.try_into_panic() {
-                    Ok(panic) => std::panic::resume_unwind(panic),
-                    // The runtime is ending, and nobody hears this any more.
-                    Err(_) => return Some(broken("nobody was left to read it")),
-                },
+            match elsewhere(move || parse(&body, bounds)).await {
+                Some(parsed) => parsed,
+                None => return Some(broken("nobody was left to read it")),
             }
         };
         Some(match parsed {

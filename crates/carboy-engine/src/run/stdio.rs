@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use carboy_protocol::{Limits, Output};
 use tokio::sync::mpsc;
-use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
+use crate::kernel::blocking::elsewhere;
 use crate::runner::{Chunk, Stream};
 
 /// How long a receiver of output may take for a chunk after the run. The outcome has it anyway.
@@ -157,9 +157,7 @@ impl Stdio {
         if !is_much {
             return texts();
         }
-        let both = spawn_blocking(texts).await;
-        // It does not panic, and when the runtime ends nobody reads it any more.
-        both.unwrap_or_default()
+        elsewhere(texts).await.unwrap_or_default()
     }
 }
 

@@ -18,6 +18,7 @@ use tokio::time::timeout;
 use crate::error::{EngineError, While};
 use crate::facts::{Baseline, Exit};
 use crate::kernel::async_fd::{ready_now, watched};
+use crate::kernel::blocking::elsewhere;
 use crate::kernel::proc::{self, Status};
 use crate::plan::JAR_SCORE;
 use crate::tier::process::scratch::{Directory, Scratch};
@@ -202,8 +203,8 @@ impl Jar for ProcessJar {
 
     async fn held_together(&self) -> u64 {
         let pid = self.about.pid;
-        // It fails only if it panics, and then nothing is known: as if it held everything.
-        tokio::task::spawn_blocking(move || proc::hold_together(pid)).await.unwrap_or(u64::MAX)
+        // If nothing is known, it is as if it held everything.
+        elsewhere(move || proc::hold_together(pid)).await.unwrap_or(u64::MAX)
     }
 
     fn open_descriptors(&self) -> Option<u64> {

@@ -15,8 +15,8 @@ use rustix::fs::{
     AtFlags, CWD, Dir, FileType, Gid, Mode, Stat, Uid, chownat, fstatfs, mkdirat, statat,
 };
 use tokio::runtime::Handle;
-use tokio::task::spawn_blocking;
 
+use crate::kernel::blocking::elsewhere;
 use crate::tier::Files;
 
 /// How deep a tree is followed.
@@ -114,9 +114,7 @@ impl Directory {
         match &self.scratch {
             Some(scratch) => {
                 let (scratch, most) = (scratch.clone(), limits.files);
-                let used = spawn_blocking(move || scratch.usage(most)).await;
-                // A count that panicked is one that cannot be had.
-                counted(used.unwrap_or_default(), limits)
+                counted(elsewhere(move || scratch.usage(most)).await.flatten(), limits)
             }
             None => fstatfs(&self.handle).map_or(Files::default(), |space| Files {
                 over: None,
@@ -132,9 +130,7 @@ impl Directory {
     pub async fn artifacts(&self) -> Vec<Artifact> {
         // Without a descriptor to spare nothing can be listed.
         let Ok(handle) = self.handle.try_clone() else { return vec![] };
-        let listed = spawn_blocking(move || artifacts(&handle)).await;
-        // A listing that panicked is one that cannot be had.
-        listed.unwrap_or_default()
+        elsewhere(move || artifacts(&handle)).await.unwrap_or_default()
     }
 }
 
