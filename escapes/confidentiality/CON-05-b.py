@@ -12,12 +12,12 @@ import os
 import threading
 import time
 
-end = time.monotonic() + 1.5
 found = set()
+over = threading.Event()
 
 
 def swap():
-    while time.monotonic() < end and not found:
+    while not over.is_set():
         for kind in ("file", "link"):
             try:
                 if kind == "file":
@@ -33,8 +33,12 @@ open("x", "w").close()
 thread = threading.Thread(target=swap)
 thread.start()
 tries = 0
-while time.monotonic() < end and not found:
+while tries < 4000 and not found:
     tries += 1
+    # Two threads that hand one lock to and fro can fall into step and never meet: each try waits for
+    # another number of turns.
+    for _ in range(tries % 7):
+        time.sleep(0)
     try:
         with open("x") as file:
             text = file.read()
@@ -42,6 +46,7 @@ while time.monotonic() < end and not found:
             found.add(text)
     except OSError:
         pass
+over.set()
 thread.join()
 for name in ("x", "fresh"):
     if os.path.lexists(name):
