@@ -7,6 +7,7 @@ use std::path::Path;
 use crate::drill;
 use crate::fault::Fault;
 use crate::guard_rules;
+use crate::hosts;
 use crate::limits;
 use crate::tree::Tree;
 
@@ -17,6 +18,7 @@ fn files(tree: &Tree) -> io::Result<Vec<(&'static str, String)>> {
         ("crates/carboy-zygote/python/carboy_jar/language.py", language_tables()?),
         (drill::TABLE, drill::table(tree)?),
         (guard_rules::PAGE, guard_rules::page(tree)?),
+        (hosts::PAGE, hosts::page(tree)?),
     ];
     files.extend(limits::files(tree)?);
     Ok(files)

@@ -1,5 +1,5 @@
-//! The checks and generators of this workspace: `cargo xtask tidy`, `cargo xtask deny` and `cargo
-//! xtask generate`, and `xtask without`, with which tests take a system call away.
+//! The checks and generators of this workspace: `cargo xtask tidy`, `cargo xtask deny`, `cargo
+//! xtask generate`, `cargo xtask hosts`, and `xtask without`, with which tests take a system call away.
 //!
 //! `tidy` holds what neither the compiler nor clippy can: which crate and which room may use which,
 //! what a file opens with, how long it is, the form of the changelog, and that generated files and links are
@@ -16,6 +16,7 @@ mod drill;
 mod fault;
 mod generated;
 mod guard_rules;
+mod hosts;
 mod limits;
 mod links;
 mod name;
@@ -36,8 +37,7 @@ use crate::fault::Fault;
 use crate::tree::Tree;
 use crate::workspace::Workspace;
 
-const USAGE: &str =
-    "usage: cargo xtask tidy | deny | generate | without CALL[:ARG=VALUE] ERRNO -- PROGRAM...";
+const USAGE: &str = "usage: cargo xtask tidy | deny | generate | hosts | without CALL[:ARG=VALUE] ERRNO -- PROGRAM...";
 
 /// Faults in the tree.
 const FAULTY: u8 = 1;
@@ -50,6 +50,7 @@ fn main() -> ExitCode {
         ["tidy"] => root().and_then(|root| tidy(&root)),
         ["deny"] => root().and_then(|root| deny(&root)),
         ["generate"] => root().and_then(|root| generate(&root)),
+        ["hosts"] => root().and_then(|root| hosts(&root)),
         ["without", what, errno, "--", program @ ..] => without::run(what, errno, program),
         _ => {
             eprintln!("{USAGE}");
@@ -82,6 +83,7 @@ fn tidy(root: &Path) -> io::Result<ExitCode> {
         claims::check(&tree)?,
         drill::check(&tree)?,
         generated::check(&tree)?,
+        hosts::check(&tree)?,
         limits::check(&tree)?,
         links::check(&tree)?,
     ]
@@ -121,5 +123,11 @@ fn generate(root: &Path) -> io::Result<ExitCode> {
     for path in generated::write(root)? {
         println!("wrote {path}");
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn hosts(root: &Path) -> io::Result<ExitCode> {
+    std::fs::write(root.join(hosts::PAGE), hosts::page(&Tree::read(root)?)?)?;
+    println!("wrote {}", hosts::PAGE);
     Ok(ExitCode::SUCCESS)
 }
