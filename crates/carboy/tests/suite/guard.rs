@@ -21,6 +21,9 @@ fn guarded(profile: LanguageProfile) -> Policy {
 
 #[tokio::test]
 async fn what_only_a_run_shows_is_refused_in_the_run() {
+    if !belongs_here(&["root"]) {
+        return;
+    }
     let bench = Bench::new();
     let cases = cases(Refused);
     let mut said = vec![];
@@ -36,6 +39,9 @@ async fn what_only_a_run_shows_is_refused_in_the_run() {
 
 #[tokio::test]
 async fn what_only_a_run_with_packages_shows_is_refused_in_the_run() {
+    if !belongs_here(&["root"]) {
+        return;
+    }
     let Some(python) = venv_python() else { return };
     let bench = Bench::with(python, &["pandas"]);
     let cases = cases(Refused);
@@ -98,6 +104,9 @@ fn answer(outcome: &Outcome) -> String {
 
 #[tokio::test]
 async fn programs_that_pass_answer_the_same_with_and_without_the_guard() {
+    if !belongs_here(&["root"]) {
+        return;
+    }
     let bench = Bench::new();
     let cases: Vec<_> =
         cases(Passes).into_iter().filter(|case| !needs_packages(&case.code)).collect();
@@ -107,6 +116,9 @@ async fn programs_that_pass_answer_the_same_with_and_without_the_guard() {
 
 #[tokio::test]
 async fn programs_with_packages_answer_the_same_with_and_without_the_guard() {
+    if !belongs_here(&["root"]) {
+        return;
+    }
     let Some(python) = venv_python() else { return };
     let bench = Bench::with(python, &["pandas"]);
     let cases: Vec<_> =
@@ -119,6 +131,9 @@ async fn programs_with_packages_answer_the_same_with_and_without_the_guard() {
 /// With the guard left out, what must be refused meets the walls alone, and reaches nothing.
 #[tokio::test]
 async fn without_the_guard_the_walls_stop_every_refused_program() {
+    if !belongs_here(&["root", "user-nested"]) {
+        return;
+    }
     let bench = match venv_python() {
         Some(python) => Bench::with(python, &["pandas"]),
         None => Bench::new(),

@@ -4,7 +4,8 @@
 //! `CARBOY_TEST_PYTHON` (an interpreter, default `python3`), `CARBOY_TEST_VENV` (a venv with
 //! numpy, pandas and matplotlib), `CARBOY_TEST_PYTHONS` (more interpreters, separated by colons),
 //! `CARBOY_TEST_PROGRAM` (a `carboy` other than the one just built), `CARBOY_TEST_FIXTURES`
-//! (the fixtures of the guard, where the repository cannot be read).
+//! (the fixtures of the guard, where the repository cannot be read), `CARBOY_TEST_SETTING` (which setting
+//! of tests/run this is: tests that would say the same in several run in one).
 //! A test that needs something missing says so in its output, with the word `SKIPPED`.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail by panicking")]
 

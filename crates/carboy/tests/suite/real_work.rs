@@ -52,11 +52,17 @@ async fn work(preload: &[&str]) {
 
 #[tokio::test]
 async fn imported_in_the_jar() {
+    if !belongs_here(&["root", "user-nested"]) {
+        return;
+    }
     work(&[]).await;
 }
 
 #[tokio::test]
 async fn imported_before() {
+    if !belongs_here(&["root", "user-nested"]) {
+        return;
+    }
     work(&["numpy", "pandas", "matplotlib.pyplot"]).await;
 }
 

@@ -86,6 +86,9 @@ day = datetime.date(2024, 2, 29)
 
 #[tokio::test]
 async fn types_of_libraries_become_json() {
+    if !belongs_here(&["root"]) {
+        return;
+    }
     let Some(python) = venv_python() else { return };
     let bench = Bench::with(python, &["numpy", "pandas"]);
     let before = "

@@ -80,6 +80,17 @@ pub fn skip(why: &str) {
     println!("SKIPPED: {why}");
 }
 
+/// Whether a test that would say the same in several settings of tests/run belongs to this one. Whoever
+/// runs a test by hand is in no setting, and runs it.
+pub fn belongs_here(settings: &[&str]) -> bool {
+    let here = std::env::var("CARBOY_TEST_SETTING");
+    let belongs = here.map_or(true, |here| settings.contains(&here.as_str()));
+    if !belongs {
+        skip(&format!("it would say the same as in {}", settings.join(" and ")));
+    }
+    belongs
+}
+
 /// The default policy in the walls under test, changed. Its clocks are out of the way: a test that
 /// is about one of them sets it.
 pub fn policy(change: impl FnOnce(&mut Limits)) -> Policy {
