@@ -15,11 +15,28 @@ use crate::row::{Mode, Row};
 
 /// Runs the programs of a row in one plain interpreter.
 const RUNNER: &str = r#"
-import ctypes, json, sys, threading, traceback
+import ctypes, json, os, sys, tempfile, threading, traceback
 # Names, IPC and keys of its own, where that is allowed: nothing it sets stays with the host.
 libc = ctypes.CDLL(None)
 libc.unshare(0x04000000 | 0x08000000)
 libc.syscall(250, 1, None)
+# For root also mounts of its own, in which the host's files cannot be changed: an attack that names
+# one of them by mistake must not find it. What the attack is meant to change lies in the temporary directory.
+BIND_REC, PRIVATE_REC, MOUNT_SETATTR, RECURSIVE = 0x1000 | 0x4000, 0x40000 | 0x4000, 442, 0x8000
+temporary = os.path.realpath(tempfile.gettempdir()).encode()
+if libc.unshare(0x00020000) == 0:
+    def read_only(path, set, clear):
+        words = (ctypes.c_uint64 * 4)(set, clear, 0, 0)
+        return libc.syscall(MOUNT_SETATTR, -100, path, RECURSIVE, words, 32)
+    kept = [b"/" + name for name in os.listdir(b"/") if name not in (b"proc", b"sys", b"dev", b"run", b"tmp")]
+    kept = [path for path in kept if os.path.isdir(path) and not os.path.islink(path)]
+    done = [libc.mount(None, b"/", None, PRIVATE_REC, None), libc.mount(temporary, temporary, None, BIND_REC, None)]
+    for path in kept:
+        done += [libc.mount(path, path, None, BIND_REC, None), read_only(path, 1, 0)]
+    done.append(read_only(temporary, 0, 1))
+    if any(done):
+        sys.exit("the host's files could not be made read-only")
+    os.chdir(os.getcwd())
 asked = json.loads(sys.stdin.readline())
 space = {"__name__": "__main__", "context": asked["context"]}
 def run(code):
