@@ -1,5 +1,5 @@
 # The gate and its parts. `just check` is what CI runs.
-# The program and its library are built in the release profile, everything else in the dev profile, all in
+# The program is built in the release profile, everything else in the dev profile, all in
 # one target directory, so that nothing is built twice.
 
 set shell := ["bash", "-euo", "pipefail", "-c"]
@@ -49,9 +49,9 @@ docs:
     RUSTDOCFLAGS=-Dwarnings nice cargo doc --quiet --workspace --no-deps
     nice cargo test --workspace --doc --quiet
 
-# The program and its library, as they are shipped.
+# The program, as it is shipped.
 build:
-    cargo build --release --package carboy --package carboy-zygote
+    cargo build --release --package carboy
 
 [private]
 build-tests:

@@ -1,7 +1,4 @@
-"""Puts the program and the zygote library into the wheel, from the release build of the workspace.
-
-They lie together in `carboy/bin`, so that no way of installing can part them.
-"""
+"""Puts the program into the wheel, from the release build of the workspace."""
 
 from __future__ import annotations
 
@@ -14,11 +11,9 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-FILES = ("carboy", "libcarboy_zygote.so")
-
 
 class ProgramHook(BuildHookInterface[Any]):
-    """Builds what is out of date, adds the files and names the platform they run on."""
+    """Builds what is out of date, adds the program and names the platform it runs on."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Called by hatchling before it writes a wheel."""
@@ -29,7 +24,7 @@ class ProgramHook(BuildHookInterface[Any]):
             raise SystemExit("error: the wheel is built in a checkout of the repository of carboy")
 
         # The same command as `just build`, so that nothing is compiled twice.
-        build = ["cargo", "build", "--release", "--package", "carboy", "--package", "carboy-zygote"]
+        build = ["cargo", "build", "--release", "--package", "carboy"]
         subprocess.run(build, cwd=workspace, check=True)
         command = ["cargo", "metadata", "--format-version=1", "--no-deps"]
         metadata = json.loads(subprocess.check_output(command, cwd=workspace))
@@ -41,18 +36,16 @@ class ProgramHook(BuildHookInterface[Any]):
                 f"the workspace {package['version']}"
             )
 
-        release = Path(metadata["target_directory"]) / "release"
+        program = Path(metadata["target_directory"]) / "release" / "carboy"
         build_data["pure_python"] = False
-        build_data["tag"] = f"py3-none-{platform_tag([release / name for name in FILES])}"
-        for name in FILES:
-            build_data["force_include"][str(release / name)] = f"carboy/bin/{name}"
+        build_data["tag"] = f"py3-none-{platform_tag(program)}"
+        build_data["force_include"][str(program)] = "carboy/bin/carboy"
 
 
-def platform_tag(files: list[Path]) -> str:
-    """The oldest platform that has every version of glibc that the files ask for."""
-    asked = [
-        int(minor)
-        for file in files
-        for minor in re.findall(rb"\0GLIBC_2\.(\d+)(?:\.\d+)?(?=\0)", file.read_bytes())
-    ]
-    return f"manylinux_2_{max(asked)}_{platform.machine()}"
+def platform_tag(program: Path) -> str:
+    """The oldest platform that has every version of glibc that the program asks for.
+
+    The library that it carries is part of its bytes.
+    """
+    found = re.findall(rb"\0GLIBC_2\.(\d+)(?:\.\d+)?(?=\0)", program.read_bytes())
+    return f"manylinux_2_{max(map(int, found))}_{platform.machine()}"

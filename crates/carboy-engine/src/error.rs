@@ -143,19 +143,17 @@ pub enum EngineError {
         /// The bound.
         seconds: u64,
     },
-    /// The zygote library and this engine are of different versions.
-    #[error("the zygote library speaks version {found} of the wire, this engine {wanted}")]
+    /// The program that was named and this engine are of different versions.
+    #[error("the carboy program speaks version {found} of the wire, this engine {wanted}")]
     Version {
-        /// The library's.
+        /// The program's.
         found: u32,
         /// Ours.
         wanted: u32,
     },
-    /// A part of carboy is not where it should be.
-    #[error("{what} is missing: {}", .path.display())]
+    /// The carboy program is not where it should be.
+    #[error("the carboy program is missing: {}", .path.display())]
     Missing {
-        /// Which part.
-        what: &'static str,
         /// Where it was looked for.
         path: PathBuf,
     },
@@ -186,9 +184,9 @@ impl EngineError {
             EngineError::NotPreloaded { .. } => {
                 Some("name modules that the interpreter has: those of its own environment")
             }
-            EngineError::Version { .. } | EngineError::Missing { .. } => {
-                Some("carboy and libcarboy_zygote.so belong together: install both anew")
-            }
+            EngineError::Version { .. } | EngineError::Missing { .. } => Some(
+                "an engine needs a `carboy` program of its own version: install that, or name it",
+            ),
             EngineError::Posture { .. } => {
                 Some("nothing was run; `carboy doctor` shows each layer of this host")
             }

@@ -9,7 +9,7 @@
 //! use carboy_engine::{Config, Engine, Installation};
 //! use carboy_protocol::Job;
 //!
-//! let config = Config::new(Installation::beside(std::env::current_exe()?)?, "python3");
+//! let config = Config::new(Installation::at("/usr/bin/carboy")?, "python3");
 //! let engine = Engine::new(config)?;
 //! let outcome = engine.run(Job::new("result = sum(context)")).await?;
 //! println!("{:?}", outcome.result);

@@ -23,11 +23,12 @@ use crate::files::{self, Writable};
 use crate::limits::{Resource, Rlimit};
 use crate::plan::{JarPlan, JarWalls, SECCOMP_FD, ZYGOTE_CONTROL_FD, ZYGOTE_SCORE_FD, ZygotePlan};
 use crate::rank::OomScore;
-use crate::{control, identity, landlock, limits, privileges, rank, root};
+use crate::{control, identity, landlock, library, limits, privileges, rank, root};
 
 /// Builds the walls of a zygote around this process and becomes its interpreter.
 pub(crate) fn enter(
     plan: &ZygotePlan,
+    library: &[u8],
     go: BorrowedFd<'_>,
     control: BorrowedFd<'_>,
 ) -> Result<Infallible, SetupFault> {
@@ -36,7 +37,7 @@ pub(crate) fn enter(
     // While /proc is still there, and before a change of identity takes away the right to open it.
     let score = OomScore::open()?;
     score.apply(plan.oom_score_adj)?;
-    if plan.walls == Walls::Full {
+    let nameless = if plan.walls == Walls::Full {
         // With the caller's own rights: root may reach an interpreter that the jar's user may not.
         let trees = root::take_sources(&plan.mounts)?;
         // While /proc is still there, and before anything else can make a namespace.
@@ -44,7 +45,7 @@ pub(crate) fn enter(
         // Before the first file is made, so that all of it belongs to the jar's user.
         identity::become_planned(&plan.identity)?;
         // After this the host's tree is gone.
-        root::assemble(plan, trees)?;
+        root::assemble(plan, library, trees)?;
         // Needs CAP_SYS_ADMIN. The name belongs to the namespace, so it is set with the root.
         rustix::system::sethostname(plan.hostname.as_bytes()).or_fault(
             "host name",
@@ -53,6 +54,7 @@ pub(crate) fn enter(
         )?;
         // Last of what needs capabilities: all but the two that forking jars takes.
         privileges::keep_zygote()?;
+        None
     } else {
         // While root may still do it.
         privileges::empty_bounding_set()?;
@@ -61,7 +63,9 @@ pub(crate) fn enter(
             identity::become_planned(&plan.identity)?;
         }
         privileges::drop_all()?;
-    }
+        // There is no private root that it could lie in.
+        Some(library::in_memory(library)?)
+    };
     // Before exec, so that no set-user-id file or file capability can restore anything.
     privileges::forbid_gains()?;
     limits::apply(&[Rlimit { resource: Resource::Core, value: 0 }])?;
@@ -69,7 +73,7 @@ pub(crate) fn enter(
     die_with_parent()?;
     setsid().or_fault("session", "setsid", "")?;
     carboy_sys::default_signals().or_fault("session", "sigaction", "defaults")?;
-    // Descriptors last: control and the score at their fixed numbers, all others gone at exec.
+    // Descriptors last: each at its fixed number, all others gone at exec.
     fds::place(control, ZYGOTE_CONTROL_FD).or_fault("descriptors", "dup2", "control")?;
     score.leave()?;
     fds::close_from_at_exec(ZYGOTE_SCORE_FD as u32 + 1).or_fault(
@@ -77,6 +81,9 @@ pub(crate) fn enter(
         "close_range",
         "",
     )?;
+    if let Some(nameless) = &nameless {
+        library::leave(nameless)?;
+    }
     let error = Command::new(&plan.program)
         .args(&plan.arguments)
         .env_clear()

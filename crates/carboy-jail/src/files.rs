@@ -95,7 +95,7 @@ fn in_memory(bytes: u64, inodes: u64, temporary: &Path, about: &About) -> Result
         mkdirat(&tree, folder, Mode::RWXU).or_fault(LAYER, "mkdir", folder.display())?;
     }
     for file in &about.files {
-        root::write_file(LAYER, &tree, &file.path, file)?;
+        root::write_file(LAYER, &tree, &file.path, file.text.as_bytes())?;
     }
     for link in &about.links {
         symlinkat(&link.target, &tree, &link.path).or_fault(

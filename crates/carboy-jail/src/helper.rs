@@ -3,7 +3,8 @@
 //! A threaded engine must not fork, so it starts its own program again as a helper. The helper
 //! makes the zygote with one `clone3`, writes its maps from outside, and then only waits: for the
 //! zygote to end, or for the engine to end, in which case it takes the zygote and all its jars
-//! with it. It finds the control socket at descriptor 0 and the engine's lifeline at 1.
+//! with it. It finds the control socket at descriptor 0 and the engine's lifeline at 1. The zygote's
+//! library is part of the program that the helper is.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::ExitCode;
@@ -19,14 +20,16 @@ use crate::plan::ZygotePlan;
 use crate::removal::remove_tree;
 use crate::{control, enter, identity};
 
-/// Runs the helper to its end.
-pub fn helper() -> ExitCode {
+/// Runs the helper to its end. `library` is what the interpreter loads to become a zygote.
+pub fn helper(library: &[u8]) -> ExitCode {
     // It outlives the signals that end the engine: it still has to clean up.
     carboy_sys::ignore_endings();
+    // The engine may have started it through a link of /proc. It only shows in lists of processes.
+    rustix::thread::set_name(c"carboy").ok();
     let Ok((control, lifeline)) = take_descriptors() else {
         return ExitCode::FAILURE;
     };
-    match run(&control, lifeline) {
+    match run(library, &control, lifeline) {
         Ok(()) => ExitCode::SUCCESS,
         Err(fault) => {
             // The engine may have exited already; then there is nobody to report to.
@@ -42,7 +45,7 @@ fn take_descriptors() -> std::io::Result<(OwnedFd, OwnedFd)> {
     Ok((up(fds::inherited(0)?)?, up(fds::inherited(1)?)?))
 }
 
-fn run(control: &OwnedFd, lifeline: OwnedFd) -> Result<(), SetupFault> {
+fn run(library: &[u8], control: &OwnedFd, lifeline: OwnedFd) -> Result<(), SetupFault> {
     let plan = control::receive::<ZygotePlan>(control).or_fault("helper", "recvmsg", "plan")?;
     let Some((plan, _)) = plan else {
         return Err(fault("helper", "recvmsg", "plan", "the engine has exited"));
@@ -61,7 +64,7 @@ fn run(control: &OwnedFd, lifeline: OwnedFd) -> Result<(), SetupFault> {
     match clone3(namespaces).or_fault(layer, "clone3", plan.walls.as_str())? {
         Forked::Child => {
             drop((go_write, lifeline));
-            match enter::enter(&plan, go_read.as_fd(), control.as_fd()) {
+            match enter::enter(&plan, library, go_read.as_fd(), control.as_fd()) {
                 Ok(never) => match never {},
                 Err(fault) => Err(fault),
             }

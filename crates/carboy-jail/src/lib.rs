@@ -22,6 +22,7 @@ pub mod filter;
 mod helper;
 mod identity;
 mod landlock;
+mod library;
 mod limits;
 mod mappings;
 mod plan;
@@ -42,7 +43,8 @@ pub use limits::{Resource, Rlimit};
 pub use mappings::shared_writable;
 pub use plan::{
     About, Identity, JAR_FDS, JarDirectory, JarPlan, JarWalls, LandlockPlan, Link, Mount,
-    MountKind, SECCOMP_FD, TextFile, ZYGOTE_CONTROL_FD, ZYGOTE_SCORE_FD, ZygotePlan,
+    MountKind, SECCOMP_FD, TextFile, ZYGOTE_CONTROL_FD, ZYGOTE_LIBRARY_FD, ZYGOTE_SCORE_FD,
+    ZygotePlan,
 };
 pub use rank::{OomScore, rank_fault};
 pub use removal::{open_directory, remove_tree};

@@ -13,6 +13,9 @@ use crate::limits::Rlimit;
 pub const ZYGOTE_CONTROL_FD: RawFd = 3;
 /// The number at which a zygote finds its `oom_score_adj` open.
 pub const ZYGOTE_SCORE_FD: RawFd = 4;
+/// The number at which the interpreter finds the zygote library open in nested walls; in full walls it
+/// is a file of the private root.
+pub const ZYGOTE_LIBRARY_FD: RawFd = 5;
 /// What a jar holds: standard streams, the pipe its job comes through, the pipe its frames go to.
 pub const JAR_FDS: [RawFd; 5] = [0, 1, 2, 3, 4];
 /// Where a jar holds the socket for its last word while it seals itself; closed before any guest
@@ -97,6 +100,9 @@ pub struct ZygotePlan {
     pub links: Vec<Link>,
     /// Generated files of the private root: what a small computer would say of itself.
     pub files: Vec<TextFile>,
+    /// Where the zygote library lies in the private root. None in nested walls, where the interpreter
+    /// finds it open at [`ZYGOTE_LIBRARY_FD`].
+    pub library: Option<PathBuf>,
     /// Where the zygote may write while it imports, in memory (full walls). Jars mount their own
     /// over it.
     pub temporary: Option<PathBuf>,

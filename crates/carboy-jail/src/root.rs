@@ -16,9 +16,11 @@ use rustix::mount::{
 use rustix::process::{chdir, fchdir, getcwd, pivot_root};
 
 use crate::fault::{OrFault, expect, fault};
-use crate::plan::{Mount, MountKind, SHARED_MEMORY, TextFile, ZygotePlan};
+use crate::plan::{Mount, MountKind, SHARED_MEMORY, ZygotePlan};
 
 const LAYER: &str = "private root";
+/// Room in the new root for generated files.
+const GENERATED: usize = 1 << 20;
 /// Where the new root is attached until it becomes the root.
 const STAGE: &str = "/tmp";
 
@@ -78,14 +80,19 @@ pub(crate) fn attach(
 }
 
 /// Builds the root out of `trees` and makes it the root of this process.
-pub(crate) fn assemble(plan: &ZygotePlan, trees: Vec<OwnedFd>) -> Result<(), SetupFault> {
+pub(crate) fn assemble(
+    plan: &ZygotePlan,
+    library: &[u8],
+    trees: Vec<OwnedFd>,
+) -> Result<(), SetupFault> {
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).or_fault(
         LAYER,
         "mount",
         "/, private",
     )?;
     let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
-    let options = [("size", "1m"), ("nr_inodes", "1024"), ("mode", "0755")];
+    let size = (library.len() + GENERATED).to_string();
+    let options = [("size", size.as_str()), ("nr_inodes", "1024"), ("mode", "0755")];
     let root = memory(LAYER, &options, attributes)?;
     attach(LAYER, &root, CWD, Path::new(STAGE))?;
     make_directories(&root, Path::new("jar"))?;
@@ -101,10 +108,11 @@ pub(crate) fn assemble(plan: &ZygotePlan, trees: Vec<OwnedFd>) -> Result<(), Set
         }
         attach(LAYER, tree, &root, &target)?;
     }
-    for file in &plan.files {
-        let path = inside(&file.path)?;
+    let texts = plan.files.iter().map(|file| (&file.path, file.text.as_bytes()));
+    for (path, content) in texts.chain(plan.library.iter().map(|path| (path, library))) {
+        let path = inside(path)?;
         make_directories(&root, path.parent().unwrap_or(Path::new("")))?;
-        write_file(LAYER, &root, &path, file)?;
+        write_file(LAYER, &root, &path, content)?;
     }
     for link in &plan.links {
         let path = inside(&link.path)?;
@@ -179,17 +187,17 @@ fn make_file(root: &OwnedFd, path: &Path) -> Result<(), SetupFault> {
     }
 }
 
-/// Makes a file that did not exist, with its text.
+/// Makes a file that did not exist, with its content.
 pub(crate) fn write_file(
     layer: &str,
     folder: &OwnedFd,
     path: &Path,
-    file: &TextFile,
+    content: &[u8],
 ) -> Result<(), SetupFault> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let made = openat(folder, path, flags, Mode::from_raw_mode(0o444));
     let mut made = std::fs::File::from(made.or_fault(layer, "create", path.display())?);
-    made.write_all(file.text.as_bytes()).or_fault(layer, "write", path.display())
+    made.write_all(content).or_fault(layer, "write", path.display())
 }
 
 /// A clone of the directory at `path`, to be attached elsewhere.

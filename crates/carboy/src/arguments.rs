@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use carboy_engine::{Config, Engine, Installation, PoolConfig, RunError};
+use carboy_engine::{Config, Engine, Installation, PoolConfig};
 use carboy_protocol::{ExitCode, LanguageProfile, Policy, Preset, Walls};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -293,19 +293,13 @@ impl Choice {
     }
 }
 
-/// The parts that lie beside this program.
-pub fn installation() -> Result<Installation, Failure> {
-    let program = std::env::current_exe().map_err(Failure::os("find this program"))?;
-    Ok(Installation::beside(program).map_err(RunError::Engine)?)
-}
-
-/// An engine with the parts that lie beside this program.
+/// An engine whose helper is this program.
 pub fn engine(python: PathBuf, preload: Vec<String>) -> Result<Engine, Failure> {
     Ok(Engine::new(Config {
         preload,
         // One run needs one jar.
         pool: PoolConfig { ceiling: 0, ..PoolConfig::default() },
-        ..Config::new(installation()?, python)
+        ..Config::new(Installation::own(), python)
     })?)
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use carboy_drill::{Controls, Drill, Report, Row, corpus, is_quick, workers};
-use carboy_engine::{Python, ablated};
+use carboy_engine::{Installation, Python, ablated};
 use carboy_protocol::{ExitCode, Walls};
 use serde_json::{Value, json};
 
@@ -58,7 +58,7 @@ pub async fn drill(arguments: arguments::Drill) -> Result<std::process::ExitCode
             results
         }
         jobs => {
-            let program = arguments::installation()?.program;
+            let program = Installation::own().program;
             let came = |report: &Report| progress.end(report);
             workers::spread(|| arguments.worker(&program), &promised, jobs, came)
                 .await
@@ -100,7 +100,7 @@ impl arguments::Drill {
             (false, false) => Controls::Raised,
             (true, _) => Controls::All,
         };
-        Ok(Drill::new(arguments::installation()?, python, self.walls.into(), controls)?)
+        Ok(Drill::new(Installation::own(), python, self.walls.into(), controls)?)
     }
 
     /// How many processes attack so many rows. A few rows are done before another engine is warm.

@@ -2,11 +2,11 @@
 
 use std::os::fd::OwnedFd;
 
-use carboy_engine::{Config, Engine};
+use carboy_engine::{Config, Engine, Installation};
 use carboy_protocol::ExitCode;
 use carboy_server::{Desk, pipe};
 
-use crate::arguments::{Pipe, installation};
+use crate::arguments::Pipe;
 use crate::failure::Failure;
 
 /// The socket that the arguments name. Taken before anything of ours could have its number.
@@ -27,7 +27,7 @@ pub async fn serve(
     let ends = socket.map_or_else(pipe::Ends::standard, pipe::Ends::socket);
     let ends = ends.map_err(Failure::os("watch the caller's ends"))?;
     let config =
-        Config { preload: arguments.preload, ..Config::new(installation()?, arguments.python) };
+        Config { preload: arguments.preload, ..Config::new(Installation::own(), arguments.python) };
     let engine = Engine::new(config)?;
     let python = engine.python().version.clone();
     pipe::serve(Desk::new(engine), python, ends).await?;

@@ -27,9 +27,12 @@ use arguments::{Arguments, Command};
 use clap::Parser;
 use failure::{Failure, Reader};
 
+/// What an interpreter loads to become a zygote, as the build script made it.
+const ZYGOTE_LIBRARY: &[u8] = include_bytes!(env!("CARBOY_ZYGOTE_LIBRARY"));
+
 fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|word| word == "helper") {
-        return carboy_jail::helper();
+        return carboy_jail::helper(ZYGOTE_LIBRARY);
     }
     panics::tell_without_waiting();
     let arguments = match Arguments::try_parse() {

@@ -100,7 +100,7 @@ mod tests {
             nice: 0,
             oom_score_adj: 0,
         };
-        let installation = Installation { program: "/x/carboy".into(), zygote: "/x/z.so".into() };
+        let installation = Installation { program: "/x/carboy".into() };
         let python = Python {
             program,
             version: "3.11.0".into(),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use carboy_jail::{Link, Mount, MountKind, TextFile, ZygotePlan};
+use carboy_jail::{Link, Mount, MountKind, TextFile, ZYGOTE_LIBRARY_FD, ZygotePlan};
 use carboy_protocol::{WIRE_VERSION, Walls};
 
 use crate::plan::base::Base;
@@ -19,7 +19,7 @@ struct Inside {
     mounts: Vec<Mount>,
     links: Vec<Link>,
     files: Vec<TextFile>,
-    library: PathBuf,
+    library: Option<PathBuf>,
     temporary: Option<PathBuf>,
 }
 
@@ -34,14 +34,11 @@ pub(crate) fn zygote(
     let home = folder.clone().unwrap_or_else(|| base.temporary.clone());
     let inside = match walls {
         Walls::Full => private_root(base),
-        Walls::Nested => Inside {
-            mounts: vec![],
-            links: vec![],
-            files: vec![],
-            library: base.installation.zygote.clone(),
-            temporary: None,
-        },
+        Walls::Nested => {
+            Inside { mounts: vec![], links: vec![], files: vec![], library: None, temporary: None }
+        }
     };
+    let boot = boot(base, inside.library.as_deref(), preload);
     let plan = ZygotePlan {
         wire: WIRE_VERSION,
         walls,
@@ -51,15 +48,11 @@ pub(crate) fn zygote(
         mounts: inside.mounts,
         links: inside.links,
         files: inside.files,
+        library: inside.library,
         temporary: inside.temporary,
         remove_at_end: folder,
         program: base.python.program.clone(),
-        arguments: vec![
-            "-I".into(),
-            "-B".into(),
-            "-c".into(),
-            boot(base, &inside.library, preload),
-        ],
+        arguments: vec!["-I".into(), "-B".into(), "-c".into(), boot],
         environment: environment(&home),
     };
     #[cfg(feature = "ablation")]
@@ -75,35 +68,39 @@ fn private_root(base: &Base) -> Inside {
         target: device.into(),
         kind: MountKind::Device,
     }));
-    mounts.push(Mount {
-        source: base.installation.zygote.clone(),
-        target: LIBRARY_INSIDE.into(),
-        kind: MountKind::File,
-    });
     Inside {
         mounts,
         links: [base.links.clone(), place::links(base)].concat(),
         files: place::files(base),
-        library: LIBRARY_INSIDE.into(),
+        library: Some(LIBRARY_INSIDE.into()),
         temporary: Some(base.temporary.clone()),
     }
 }
 
 /// What the interpreter is started with: load the library, run its Python half.
-fn boot(base: &Base, library: &Path, preload: &[String]) -> String {
+fn boot(base: &Base, library: Option<&Path>, preload: &[String]) -> String {
     let names = serde_json::json!({
         "preload": preload,
         "environment": usual_threads(&base.host),
     });
-    boot_text(library, &names)
+    match library {
+        Some(library) => boot_text(library, "", &names),
+        None => {
+            let number = ZYGOTE_LIBRARY_FD;
+            // Loaded, it stays mapped without its descriptor.
+            let close = format!("__import__('os').close({number})\n");
+            boot_text(format!("/proc/self/fd/{number}").as_ref(), &close, &names)
+        }
+    }
 }
 
-/// Loads the library and runs its Python half, which sees `names`: strings, lists and objects of
-/// them, which Python reads as JSON writes them.
-fn boot_text(library: &Path, names: &serde_json::Value) -> String {
+/// Loads the library, does what comes next and runs its Python half, which sees `names`: strings, lists
+/// and objects of them, which Python reads as JSON writes them.
+fn boot_text(library: &Path, next: &str, names: &serde_json::Value) -> String {
     format!(
         "import ctypes\n\
          lib = ctypes.PyDLL({})\n\
+         {next}\
          lib.carboy_python_half.restype = ctypes.c_char_p\n\
          exec(compile(lib.carboy_python_half().decode(), '<carboy>', 'exec'), \
          {{'lib': lib, **{names}}})\n",
@@ -118,7 +115,7 @@ mod tests {
     #[test]
     fn a_module_name_cannot_leave_its_quotes() {
         let names = serde_json::json!({ "preload": ["a'); import os; ('\""] });
-        let text = boot_text(Path::new("/x\"y"), &names);
+        let text = boot_text(Path::new("/x\"y"), "", &names);
         assert!(text.contains(r#""/x\"y""#) && text.contains(r#"["a'); import os; ('\""]"#));
     }
 }

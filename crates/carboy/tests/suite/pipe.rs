@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -20,8 +21,12 @@ struct Pipe {
 
 impl Pipe {
     fn start() -> Pipe {
+        Pipe::of(&program())
+    }
+
+    fn of(program: &Path) -> Pipe {
         let folder = Folder::new();
-        let mut child = Command::new(program())
+        let mut child = Command::new(program)
             .args(["pipe", "--python"])
             .arg(python())
             .env("TMPDIR", &folder.0)
@@ -71,6 +76,23 @@ impl Pipe {
         assert_eq!(self.child.wait().unwrap().code(), Some(0));
         wait_until_gone(&below);
     }
+}
+
+#[test]
+fn one_file_is_all_there_is_to_install_and_it_may_be_replaced() {
+    let folder = Folder::new();
+    let alone = folder.0.join("carboy");
+    std::fs::copy(program(), &alone).unwrap();
+    let mut pipe = Pipe::of(&alone);
+    // No zygote was started yet: what is started now must be what runs already.
+    std::fs::remove_file(&alone).unwrap();
+    std::fs::write(&alone, "another version").unwrap();
+    pipe.run(1, "result = 6 * 7");
+    let (_, outcome) = pipe.outcome();
+    let result = outcome.result.as_ref().map(|result| result.get());
+    assert_eq!(result, Some("42"), "{outcome:?}");
+    let left: Vec<_> = std::fs::read_dir(&folder.0).unwrap().collect();
+    assert_eq!(left.len(), 1, "something was written beside the program: {left:?}");
 }
 
 #[test]

@@ -14,26 +14,7 @@ pub fn program() -> PathBuf {
     if let Some(named) = std::env::var_os("CARBOY_TEST_PROGRAM") {
         return named.into();
     }
-    let built = PathBuf::from(env!("CARGO_BIN_EXE_carboy"));
-    // Cargo builds the program with its tests, but not the library that lies beside it.
-    if let Err(why) = library_is_up_to_date(&built) {
-        let release = if cfg!(debug_assertions) { "" } else { " --release" };
-        panic!("the zygote library {why}: type `cargo build --workspace{release}` and try again");
-    }
-    built
-}
-
-/// Whether the library beside the program was built after its sources were last changed.
-fn library_is_up_to_date(program: &Path) -> Result<(), &'static str> {
-    let library = program.with_file_name("libcarboy_zygote.so");
-    let changed = |path: &Path| fs::metadata(path).and_then(|found| found.modified()).ok();
-    let built = changed(&library).ok_or("is not built")?;
-    // Cargo lists the sources in a file beside it, with a space between them.
-    let sources = fs::read_to_string(library.with_extension("d")).unwrap_or_default();
-    let sources = sources.split_once(": ").map_or("", |(_, sources)| sources);
-    let fresh = |source: &str| changed(Path::new(source)).is_some_and(|changed| changed <= built);
-    let all = sources.split_whitespace().all(fresh);
-    if all { Ok(()) } else { Err("is older than its sources") }
+    env!("CARGO_BIN_EXE_carboy").into()
 }
 
 /// The walls under test.
@@ -166,7 +147,7 @@ impl Bench {
         let mut config = Config {
             preload: preload.iter().map(|name| (*name).to_owned()).collect(),
             scratch: folder.0.clone(),
-            ..Config::new(Installation::beside(program()).unwrap(), python)
+            ..Config::new(Installation::at(program()).unwrap(), python)
         };
         change(&mut config);
         Bench { engine: Arc::new(Engine::new(config).unwrap()), folder, before }
