@@ -71,6 +71,10 @@ test-everywhere: build
 programs: build
     tests/programs
 
+# The walls on other kernels, booted in QEMU: those of the gate, or by name; `--all` has every one.
+kernels *NAMES: build
+    tests/kernels {{ NAMES }}
+
 # Hostile programs beside innocent runs, which must not be late: for a machine that does nothing else.
 neighbours: build
     tests/run neighbours

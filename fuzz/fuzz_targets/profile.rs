@@ -25,7 +25,7 @@ fuzz_target!(|data: (&str, Vec<Case>, Vec<Call>)| {
     let (text, cases, calls) = data;
     for walls in [Walls::Full, Walls::Nested] {
         for text in [text, &written(&cases)] {
-            if let Ok(profile) = Profile::parse(text, walls) {
+            if let Ok(profile) = Profile::parse(text, walls, 7) {
                 bpf::compare(&profile, &calls);
             }
         }

@@ -19,7 +19,8 @@ pub fn run(what: &str, errno: &str, program: &[&str]) -> io::Result<std::process
         "EPERM" => Errno::PERM,
         "ENOSYS" => Errno::NOSYS,
         "ENOSPC" => Errno::NOSPC,
-        _ => return Err(wrong("ERRNO is EPERM, ENOSYS or ENOSPC")),
+        "EINVAL" => Errno::INVAL,
+        _ => return Err(wrong("ERRNO is EPERM, ENOSYS, ENOSPC or EINVAL")),
     };
     let test = test
         .map(|test| {

@@ -8,7 +8,6 @@ use serde::Serialize;
 use crate::engine::Engine;
 use crate::error::RunError;
 use crate::host::Host;
-use crate::plan::LANDLOCK_LEAST;
 use crate::tier::process::Preload;
 
 /// How one layer is.
@@ -118,14 +117,14 @@ async fn trial(engine: &Engine, layer: &'static str, walls: Walls) -> (Row, bool
 
 fn host_rows(host: &Host) -> Vec<Row> {
     let release = setting("/proc/sys/kernel/osrelease").unwrap_or_else(|| "unknown".into());
-    vec![
+    let mut rows = vec![
         row("kernel", State::Ok, format!("Linux {release}")),
         user_namespaces(),
         landlock(host.landlock_abi),
-        seccomp(),
-        identity(host),
-        cgroup(),
-    ]
+    ];
+    rows.extend(landlock_lacks(host.landlock_abi));
+    rows.extend([seccomp(), identity(host), cgroup()]);
+    rows
 }
 
 fn user_namespaces() -> Row {
@@ -149,26 +148,33 @@ fn user_namespaces() -> Row {
 
 fn landlock(abi: u32) -> Row {
     let layer = "landlock";
-    match abi {
-        0 => missing(
-            layer,
-            "not in this kernel, or not switched on",
-            "boot with lsm=landlock,… (Linux 6.2 or later)",
-        ),
-        1..LANDLOCK_LEAST => missing(
-            layer,
-            format!("version {abi}; version {LANDLOCK_LEAST} is needed"),
-            "Linux 6.2 or later",
-        ),
-        _ => {
-            let extra = match abi {
-                ..4 => "files",
-                4..6 => "files, TCP ports",
-                _ => "files, TCP ports, signals, abstract sockets",
-            };
-            row(layer, State::Ok, format!("version {abi}: {extra}"))
-        }
+    if abi == 0 {
+        let offers = "not in this kernel, or not switched on";
+        return missing(layer, offers, "boot with lsm=landlock,… (Linux 5.13 or later)");
     }
+    let covers = match abi {
+        1 => "files, without moves between directories",
+        2..4 => "files",
+        4..6 => "files, TCP ports",
+        _ => "files, TCP ports, signals, abstract sockets",
+    };
+    row(layer, State::Ok, format!("version {abi}: {covers}"))
+}
+
+/// The first Linux whose Landlock covers all that a jar could otherwise reach through a layer that failed.
+const COVERS_ALL: u32 = 6;
+
+/// What an old Landlock does not cover, and which layers do.
+fn landlock_lacks(abi: u32) -> Option<Row> {
+    if !(1..COVERS_ALL).contains(&abi) {
+        return None;
+    }
+    let lacks: Vec<String> = carboy_jail::substitutes(abi, Walls::Nested)
+        .into_iter()
+        .map(|lack| format!("{} (Linux {})", lack.covers, lack.since))
+        .collect();
+    let offers = format!("{}: other layers hold, `carboy explain` says which", lacks.join(", "));
+    Some(row("landlock lacks", State::Note, offers))
 }
 
 fn seccomp() -> Row {

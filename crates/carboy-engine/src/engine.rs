@@ -11,7 +11,7 @@ use crate::admit::{language, request};
 use crate::error::{RequestError, RunError};
 use crate::host::{Host, Installation, Python};
 use crate::kernel::id::new_id;
-use crate::plan::{Base, Plan};
+use crate::plan::{self, Base, Plan};
 use crate::pool::{Pool, PoolConfig};
 use crate::run::{self, Contact};
 use crate::runner::{RunOptions, Runner};
@@ -205,9 +205,10 @@ impl Engine {
         self.pool.tier().base()
     }
 
-    /// The policy as it will be obeyed: valid, and lowered to the ceiling.
-    fn admitted(&self, policy: &Policy) -> Result<Policy, RequestError> {
+    /// The policy as it will be obeyed: valid, lowered to the ceiling, and one that this kernel can keep.
+    fn admitted(&self, policy: &Policy) -> Result<Policy, RunError> {
         policy.validate().map_err(RequestError::Policy)?;
+        plan::demand_landlock(self.host(), policy.landlock_abi)?;
         let mut policy = policy.clone();
         if let Some(ceiling) = &self.ceiling {
             policy.limits = policy.limits.clamped(ceiling);

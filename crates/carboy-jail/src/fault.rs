@@ -84,8 +84,8 @@ pub fn hint(fault: &SetupFault) -> &'static str {
              and mounting must be allowed inside user namespaces (`carboy doctor`)"
         }
         "landlock" => {
-            "the kernel must offer Landlock version 3 (Linux 6.2 or later, `landlock` in the boot option `lsm=`); \
-             `carboy doctor` shows what it offers"
+            "the kernel must have Landlock (Linux 5.13 or later, `landlock` in the boot option `lsm=`), in the \
+             version that the policy demands if it names one; `carboy doctor` shows which this one has"
         }
         "seccomp" => {
             "the kernel must offer seccomp filters with user notification (5.9 or later), and no \

@@ -38,7 +38,7 @@ pub use enter::{SealReport, seal};
 pub use fault::hint;
 pub use files::own_inodes;
 pub use helper::helper;
-pub use landlock::kernel_abi as landlock_kernel_abi;
+pub use landlock::{Substitute, probe as probe_landlock, substitutes};
 pub use limits::{Resource, Rlimit};
 pub use mappings::shared_writable;
 pub use plan::{

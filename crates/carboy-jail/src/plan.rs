@@ -7,6 +7,7 @@ use carboy_protocol::Walls;
 use carboy_sys::seccomp::Instruction;
 use serde::{Deserialize, Serialize};
 
+use crate::landlock::Substitute;
 use crate::limits::Rlimit;
 
 /// The number at which a zygote finds its control socket.
@@ -165,6 +166,8 @@ impl About {
 pub struct LandlockPlan {
     /// The version that must be enforced.
     pub abi: u32,
+    /// What this version does not cover, and which layer does instead.
+    pub instead: Vec<Substitute>,
     /// Paths that can be read, with everything below them.
     pub readable: Vec<PathBuf>,
 }

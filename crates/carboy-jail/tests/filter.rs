@@ -16,13 +16,13 @@ use proptest::prelude::*;
 const X32_BIT: u32 = 0x4000_0000;
 
 fn process(walls: Walls) -> Profile {
-    Profile::process(walls).unwrap()
+    Profile::process(walls, 7).unwrap()
 }
 
 /// A profile with these cases, and with calls that are simply allowed.
 fn profile(cases: &str, allow: &str) -> Profile {
     let text = format!("name='x'\n{cases}\n[answer]\n[nested]\n[refuse]\n[allow]\n{allow}");
-    Profile::parse(&text, Walls::Full).unwrap()
+    Profile::parse(&text, Walls::Full, 7).unwrap()
 }
 
 #[test]
@@ -165,6 +165,7 @@ proptest! {
     ) {
         for walls in [Walls::Full, Walls::Nested] {
             compare(&process(walls), &calls);
+            compare(&Profile::process(walls, 1).unwrap(), &calls);
         }
     }
 }

@@ -183,6 +183,10 @@ pub struct Layers {
     pub private_root: bool,
     /// The Landlock version in force.
     pub landlock_abi: u32,
+    /// What that version does not cover and later ones do; other layers hold it. `carboy explain` says
+    /// which.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub landlock_lacks: Vec<String>,
     /// The system-call profile in force.
     pub seccomp: String,
     /// How many filters the kernel reports.

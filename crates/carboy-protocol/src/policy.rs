@@ -47,6 +47,9 @@ pub enum Network {
 pub struct Policy {
     /// What must surround the jar.
     pub walls: Walls,
+    /// The least Landlock version that must be enforced: a run is refused where the kernel has less.
+    /// 0 accepts every version that there are walls for.
+    pub landlock_abi: u32,
     /// What it may reach over a network.
     pub network: Network,
     /// How much it may use.

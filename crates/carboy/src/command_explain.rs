@@ -50,6 +50,9 @@ impl Page {
 fn describe_policy(page: &mut Page, policy: &Policy) {
     page.heading("policy");
     page.line("walls", policy.walls.as_str());
+    if policy.landlock_abi > 0 {
+        page.line("landlock", format!("version {} at least", policy.landlock_abi));
+    }
     page.line("network", "none");
     page.line("results", if policy.strict { "must be JSON" } else { "are converted to JSON" });
     page.heading("limits");
@@ -126,7 +129,7 @@ fn describe(plan: &Plan, paint: Paint) -> String {
         }
     }
     page.heading("system calls");
-    if let Ok(profile) = Profile::process(plan.policy.walls) {
+    if let Ok(profile) = Profile::process(plan.policy.walls, plan.walls.landlock.abi) {
         let allowed = profile.allowed();
         page.line("profile", &plan.walls.profile);
         page.line("allowed", format!("{} calls: {}", allowed.len(), allowed.join(" ")));
@@ -136,6 +139,11 @@ fn describe(plan: &Plan, paint: Paint) -> String {
             format!("{rest} calls get an error, and are named in the outcome if plausible"),
         );
         page.line("all others", "get an error and are named in the outcome");
+    }
+    page.heading("landlock");
+    page.line("version", plan.walls.landlock.abi);
+    for lack in &plan.walls.landlock.instead {
+        page.line(&lack.right, format!("not before Linux {}; {}", lack.since, lack.held_by));
     }
     page.heading("kernel limits");
     for limit in &plan.jar.rlimits {

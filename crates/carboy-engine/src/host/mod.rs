@@ -42,7 +42,7 @@ impl Host {
         let read = |file| fs::read_to_string(file).unwrap_or_default();
         let spare_id = spare(&read("/proc/self/uid_map"), &read("/proc/self/gid_map"));
         Host {
-            landlock_abi: carboy_jail::landlock_kernel_abi(),
+            landlock_abi: landlock(),
             uid: geteuid().as_raw(),
             gid: getegid().as_raw(),
             spare_id,
@@ -51,6 +51,11 @@ impl Host {
             oom_score_adj: read("/proc/self/oom_score_adj").trim().parse().unwrap_or(0),
         }
     }
+}
+
+/// The Landlock version that this kernel takes. Trying restricts a thread, so one is started for it.
+fn landlock() -> u32 {
+    std::thread::spawn(carboy_jail::probe_landlock).join().unwrap_or(0)
 }
 
 fn spare(uid_map: &str, gid_map: &str) -> Option<u32> {

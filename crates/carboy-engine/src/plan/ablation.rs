@@ -1,7 +1,7 @@
 //! A layer taken away, so that tests can see whether the next one holds. Only builds for tests can.
 
 #[cfg(feature = "ablation")]
-pub(super) use weaker::{walls, zygote};
+pub(super) use weaker::{host, walls, zygote};
 
 /// The layers that are missing: none, but in a build for tests that was told to leave some out.
 pub fn ablated() -> Vec<String> {
@@ -16,12 +16,22 @@ mod weaker {
     use carboy_jail::{JarWalls, Mount, MountKind, ZygotePlan};
     use carboy_sys::seccomp::Instruction;
 
+    use crate::host::Host;
+
     /// A filter that allows everything.
     const ALLOW: Instruction =
         Instruction { code: 0x06, jump_true: 0, jump_false: 0, constant: 0x7fff_0000 };
 
     fn without(layer: &str) -> bool {
         super::ablated().iter().any(|missing| missing == layer)
+    }
+
+    /// A host whose Landlock is older, as `CARBOY_LANDLOCK` says. No layer is missing there: what that
+    /// version lacks, others must hold.
+    pub fn host(mut host: Host) -> Host {
+        let older = std::env::var("CARBOY_LANDLOCK").ok().and_then(|abi| abi.parse().ok());
+        host.landlock_abi = older.unwrap_or(host.landlock_abi).min(host.landlock_abi);
+        host
     }
 
     /// What all jars have in common, with less.

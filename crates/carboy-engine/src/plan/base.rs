@@ -38,6 +38,8 @@ impl Base {
         python: Python,
         preload: Vec<String>,
     ) -> Base {
+        #[cfg(feature = "ablation")]
+        let host = crate::plan::ablation::host(host);
         let (mounts, links) = readable::tree(&readable::paths(&python));
         let temporary = temporary(&mounts, &links).into();
         let executable = python.program.canonicalize().ok();

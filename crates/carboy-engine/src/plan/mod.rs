@@ -28,7 +28,7 @@ pub use ablation::ablated;
 pub(crate) use base::Base;
 pub(crate) use environment::own_environment;
 pub(crate) use jar::{Shape, jar};
-pub(crate) use walls::{JAR_SCORE, LANDLOCK_LEAST, identity, profile, walls, writes_to_host};
+pub(crate) use walls::{JAR_SCORE, demand_landlock, identity, profile, walls, writes_to_host};
 pub(crate) use zygote::zygote;
 
 /// A policy resolved against a host, as `carboy explain` prints it.
@@ -69,7 +69,7 @@ impl Plan {
         Ok(Plan {
             policy: policy.clone(),
             zygote: zygote(base, policy.walls, None, &base.preload),
-            walls: walls(base, policy.walls, &profile(policy.walls)?)?,
+            walls: walls(base, policy.walls, &profile(&base.host, policy.walls)?)?,
             jar: jar(base, policy, folder, Baseline::default()),
         })
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use carboy_jail::profile::Profile;
-use carboy_jail::{Identity, JarWalls, LandlockPlan, filter};
+use carboy_jail::{Identity, JarWalls, LandlockPlan, filter, substitutes};
 use carboy_protocol::{SetupFault, Walls};
 
 use crate::error::{EngineError, While};
@@ -12,8 +12,9 @@ use crate::host::Host;
 use crate::plan::base::Base;
 use crate::plan::computer::{FOLDERS, HOSTNAME, INSIDE};
 
-/// The least Landlock version that both walls promise: file rules that cover truncation.
-pub(crate) const LANDLOCK_LEAST: u32 = 3;
+/// The least Landlock version behind which there are walls: rules on files. What later ones cover,
+/// other layers hold where they are missing.
+pub(crate) const LANDLOCK_LEAST: u32 = 1;
 /// What a jar may open of the host's devices.
 pub(super) const DEVICES: [&str; 3] = ["/dev/null", "/dev/random", "/dev/urandom"];
 
@@ -53,9 +54,9 @@ pub(crate) fn identity(host: &Host, walls: Walls) -> Identity {
     Identity { outer_uid, outer_gid, inner_uid, inner_gid, step_down: spare.is_some() }
 }
 
-/// The system-call profile behind these walls.
-pub(crate) fn profile(walls: Walls) -> Result<Profile, EngineError> {
-    Profile::process(walls)
+/// The system-call profile behind these walls on this host.
+pub(crate) fn profile(host: &Host, walls: Walls) -> Result<Profile, EngineError> {
+    Profile::process(walls, host.landlock_abi)
         .map_err(std::io::Error::other)
         .while_doing("read the system-call profile")
 }
@@ -70,17 +71,24 @@ fn within(base: &Base) -> Vec<PathBuf> {
     all.into_iter().map(Path::to_path_buf).collect()
 }
 
+/// An error if this kernel's Landlock is older than a policy, or any walls at all, can do with.
+pub(crate) fn demand_landlock(host: &Host, least: u32) -> Result<(), EngineError> {
+    let (abi, least) = (host.landlock_abi, least.max(LANDLOCK_LEAST));
+    if abi >= least {
+        return Ok(());
+    }
+    Err(EngineError::Walls(SetupFault {
+        layer: "landlock".into(),
+        step: "landlock_create_ruleset".into(),
+        object: "version".into(),
+        answer: format!("the kernel takes version {abi}, at least {least} is needed"),
+    }))
+}
+
 /// What all jars of a zygote have in common.
 pub(crate) fn walls(base: &Base, walls: Walls, profile: &Profile) -> Result<JarWalls, EngineError> {
+    demand_landlock(&base.host, LANDLOCK_LEAST)?;
     let abi = base.host.landlock_abi;
-    if abi < LANDLOCK_LEAST {
-        return Err(EngineError::Walls(SetupFault {
-            layer: "landlock".into(),
-            step: "landlock_create_ruleset".into(),
-            object: "version".into(),
-            answer: format!("the kernel offers {abi}, at least {LANDLOCK_LEAST} is needed"),
-        }));
-    }
     let mut readable = match walls {
         Walls::Full => within(base),
         // Everything readable has the same path inside and outside.
@@ -93,7 +101,7 @@ pub(crate) fn walls(base: &Base, walls: Walls, profile: &Profile) -> Result<JarW
         nice: nice(&base.host),
         oom_score_adj: JAR_SCORE,
         hostname: HOSTNAME.into(),
-        landlock: LandlockPlan { abi, readable },
+        landlock: LandlockPlan { abi, instead: substitutes(abi, walls), readable },
         profile: profile.name.clone(),
         program: filter::compile(profile),
         closing: filter::compile_closing(profile),
@@ -106,6 +114,24 @@ pub(crate) fn walls(base: &Base, walls: Walls, profile: &Profile) -> Result<JarW
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_policy_gets_the_landlock_that_it_demands_or_no_jar() {
+        let host = |landlock_abi| Host { landlock_abi, ..Host::look() };
+        for (offered, demanded, refused) in [
+            (7, 0, None),
+            (7, 7, None),
+            (1, 0, None),
+            (2, 3, Some("the kernel takes version 2, at least 3 is needed")),
+            (0, 0, Some("the kernel takes version 0, at least 1 is needed")),
+        ] {
+            let fault = match demand_landlock(&host(offered), demanded) {
+                Err(EngineError::Walls(fault)) => Some(fault.answer),
+                other => other.map(|()| None).unwrap(),
+            };
+            assert_eq!(fault.as_deref(), refused);
+        }
+    }
 
     #[test]
     fn jars_yield_to_zygotes_and_zygotes_to_the_engine() {

@@ -1,10 +1,12 @@
 //! How a profile is written: the tables of its file, read into rules by call number.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use carboy_protocol::Walls;
 use carboy_sys::number_of;
 use serde::Deserialize;
+
+use crate::landlock::TRUNCATE;
 
 use super::rule::{Grant, How, ProfileFault, Rule, Test, Verdict};
 
@@ -16,8 +18,8 @@ pub(super) struct Contents {
     pub spellings: usize,
 }
 
-/// Reads a profile as it holds behind these walls.
-pub(super) fn read(text: &str, walls: Walls) -> Result<Contents, ProfileFault> {
+/// Reads a profile as it holds behind these walls, with this version of Landlock.
+pub(super) fn read(text: &str, walls: Walls, landlock: u32) -> Result<Contents, ProfileFault> {
     let file: File = toml::from_str(text).map_err(|error| ProfileFault(error.to_string()))?;
     let mut calls: BTreeMap<u32, Vec<Rule>> = BTreeMap::new();
     let mut add = |name: &str, why: &str, rule: Rule| {
@@ -33,9 +35,15 @@ pub(super) fn read(text: &str, walls: Walls) -> Result<Contents, ProfileFault> {
         rules.push(rule);
         Ok(())
     };
-    for case in &file.case {
+    let applies = |case: &&Case| case.without.is_none_or(|right| right.is_lacking(walls, landlock));
+    for case in file.case.iter().filter(applies) {
         add(&case.call, &case.why, case.rule()?)?;
     }
+    // What stands in for Landlock may leave nothing of a call that is allowed otherwise.
+    let closes = |case: &&Case| case.without.is_some() && case.when.is_empty();
+    let closed: BTreeSet<&str> =
+        file.case.iter().filter(applies).filter(closes).map(|case| case.call.as_str()).collect();
+    let is_open = |name: &str| !closed.contains(name);
     if let Some(name) = file.nested.keys().find(|name| !file.allow.contains_key(*name)) {
         return Err(ProfileFault(format!("{name} is not allowed anywhere, so not nested only")));
     }
@@ -43,7 +51,7 @@ pub(super) fn read(text: &str, walls: Walls) -> Result<Contents, ProfileFault> {
         Some(answer) if walls == Walls::Nested => Ok(Verdict::Answer(errno(&answer.errno)?)),
         _ => Ok(Verdict::Allow),
     };
-    for (name, why) in &file.allow {
+    for (name, why) in file.allow.iter().filter(|(name, _)| is_open(name)) {
         add(name, why, Rule { tests: vec![], verdict: allowed(name)?, hint: None })?;
     }
     for (name, spelling) in &file.alike {
@@ -52,7 +60,9 @@ pub(super) fn read(text: &str, walls: Walls) -> Result<Contents, ProfileFault> {
             return Err(ProfileFault(fault));
         }
         let verdict = allowed(&spelling.to)?;
-        add(name, &spelling.why, Rule { tests: vec![], verdict, hint: None })?;
+        if is_open(name) {
+            add(name, &spelling.why, Rule { tests: vec![], verdict, hint: None })?;
+        }
     }
     for (name, answer) in &file.answer {
         let verdict = Verdict::Answer(errno(&answer.errno)?);
@@ -124,11 +134,29 @@ struct Group {
 struct Case {
     call: String,
     why: String,
+    /// Only where Landlock lacks this right and no mount is in its place.
+    without: Option<LandlockRight>,
     #[serde(default)]
     when: Vec<When>,
     then: Then,
     errno: Option<String>,
     hint: Option<String>,
+}
+
+/// A right of Landlock that the filter stands in for.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum LandlockRight {
+    Truncate,
+}
+
+impl LandlockRight {
+    /// Whether nothing else holds it. Mounts of a private root are read-only.
+    fn is_lacking(self, walls: Walls, landlock: u32) -> bool {
+        match self {
+            LandlockRight::Truncate => walls == Walls::Nested && landlock < TRUNCATE,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Deserialize)]

@@ -28,9 +28,9 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// The profile of the process tier behind these walls.
-    pub fn process(walls: Walls) -> Result<Profile, ProfileFault> {
-        Profile::parse(PROCESS, walls)
+    /// The profile of the process tier behind these walls, beside this version of Landlock.
+    pub fn process(walls: Walls, landlock: u32) -> Result<Profile, ProfileFault> {
+        Profile::parse(PROCESS, walls, landlock)
     }
 
     /// Arguments that reach every rule: for each call some without meaning, and for each rule that
@@ -59,8 +59,8 @@ impl Profile {
 
     /// Reads a profile. Unknown names, unknown fields, a rule that can never be reached and a
     /// missing reason are all faults.
-    pub fn parse(text: &str, walls: Walls) -> Result<Profile, ProfileFault> {
-        let Contents { name, calls, otherwise, spellings } = file::read(text, walls)?;
+    pub fn parse(text: &str, walls: Walls, landlock: u32) -> Result<Profile, ProfileFault> {
+        let Contents { name, calls, otherwise, spellings } = file::read(text, walls, landlock)?;
         Ok(Profile { name, calls, otherwise, spellings })
     }
 
@@ -111,19 +111,19 @@ mod tests {
     fn judge(name: &str, args: &[u64]) -> Verdict {
         let mut all = [0; 6];
         all[..args.len()].copy_from_slice(args);
-        Profile::process(Walls::Full).unwrap().judge(number_of(name).unwrap(), &all)
+        Profile::process(Walls::Full, 7).unwrap().judge(number_of(name).unwrap(), &all)
     }
 
     #[test]
     fn few_calls_are_allowed_and_the_rest_are_spellings_of_them() {
-        let profile = Profile::process(Walls::Full).unwrap();
+        let profile = Profile::process(Walls::Full, 7).unwrap();
         let (allowed, spellings) = (profile.allowed().len(), profile.spellings());
         assert!(allowed - spellings <= 105, "{allowed} calls are allowed, {spellings} alike");
     }
 
     #[test]
     fn every_call_with_a_name_has_a_rule_and_what_has_none_is_told_to_the_engine() {
-        let profile = Profile::process(Walls::Full).unwrap();
+        let profile = Profile::process(Walls::Full, 7).unwrap();
         for number in 0..600 {
             let ruled = profile.calls.contains_key(&number);
             assert_eq!(ruled, name_of(number).is_some(), "{number} {:?}", name_of(number));
@@ -137,15 +137,54 @@ mod tests {
     fn a_spelling_is_answered_as_what_it_spells() {
         for (spelling, to) in [("fchmod", "chmod"), ("utimes", "utimensat"), ("open", "openat")] {
             for walls in [Walls::Full, Walls::Nested] {
-                let profile = Profile::process(walls).unwrap();
+                let profile = Profile::process(walls, 7).unwrap();
                 let judge = |name| profile.judge(number_of(name).unwrap(), &[0; 6]);
                 assert_eq!(judge(spelling), judge(to), "{spelling} {walls:?}");
             }
         }
         assert_eq!(
-            Profile::process(Walls::Nested).unwrap().judge(number_of("fchmod").unwrap(), &[0; 6]),
+            Profile::process(Walls::Nested, 7)
+                .unwrap()
+                .judge(number_of("fchmod").unwrap(), &[0; 6]),
             Verdict::Answer(0)
         );
+    }
+
+    #[test]
+    fn where_landlock_cannot_the_filter_keeps_files_from_being_emptied() {
+        let judge = |walls, landlock, name: &str, args: [u64; 6]| {
+            let profile = Profile::process(walls, landlock).unwrap();
+            profile.judge(number_of(name).unwrap(), &args)
+        };
+        let (write, both, special, truncate, create) = (1, 2, 3, 0o1000, 0o100);
+        for (name, at) in [("openat", 2), ("open", 1)] {
+            let open = |walls, landlock, flags: u64| {
+                let mut args = [0; 6];
+                args[at] = flags;
+                judge(walls, landlock, name, args)
+            };
+            for level in [1, 2] {
+                for flags in [truncate, truncate | create, truncate | special] {
+                    for flags in [flags, flags | 1 << 32] {
+                        assert_eq!(
+                            open(Walls::Nested, level, flags),
+                            Verdict::Refuse(1),
+                            "{flags:o}"
+                        );
+                    }
+                    assert_eq!(open(Walls::Full, level, flags), Verdict::Allow);
+                }
+                for flags in [0, special, write | truncate, both | truncate | create, 1 << 41] {
+                    assert_eq!(open(Walls::Nested, level, flags), Verdict::Allow, "{flags:o}");
+                }
+            }
+            assert_eq!(open(Walls::Nested, 3, truncate), Verdict::Allow);
+        }
+        assert_eq!(judge(Walls::Nested, 2, "truncate", [0; 6]), Verdict::Refuse(1));
+        assert_eq!(judge(Walls::Nested, 3, "truncate", [0; 6]), Verdict::Allow);
+        assert_eq!(judge(Walls::Full, 1, "truncate", [0; 6]), Verdict::Allow);
+        // Who holds a file open for writing may cut it.
+        assert_eq!(judge(Walls::Nested, 1, "ftruncate", [0; 6]), Verdict::Allow);
     }
 
     #[test]
@@ -183,7 +222,7 @@ mod tests {
     #[test]
     fn bad_profiles_are_refused() {
         let base = "name='x'\ncase=[]\n[answer]\n[nested]\n[refuse]\n[allow]\n";
-        assert!(Profile::parse(base, Walls::Full).is_ok());
+        assert!(Profile::parse(base, Walls::Full, 7).is_ok());
         for (text, words) in [
             (format!("{base}nosuchcall='r'"), "unknown system call"),
             (format!("{base}read=''"), "no reason"),
@@ -199,7 +238,7 @@ mod tests {
                 "never be reached",
             ),
         ] {
-            let fault = Profile::parse(&text, Walls::Full).unwrap_err().to_string();
+            let fault = Profile::parse(&text, Walls::Full, 7).unwrap_err().to_string();
             assert!(fault.contains(words), "{fault}");
         }
     }

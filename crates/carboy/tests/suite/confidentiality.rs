@@ -113,6 +113,36 @@ result = read
 }
 
 #[tokio::test]
+async fn files_that_can_be_read_cannot_be_emptied() {
+    // Everything in the environment of the interpreter can be read; this file could be written by anybody.
+    let venv = Folder::new();
+    fs::create_dir(venv.0.join("bin")).unwrap();
+    let home = python().parent().unwrap().to_path_buf();
+    fs::write(venv.0.join("pyvenv.cfg"), format!("home = {}\n", home.display())).unwrap();
+    let inside = venv.0.join("bin/python");
+    std::os::unix::fs::symlink(python().canonicalize().unwrap(), &inside).unwrap();
+    let file = venv.0.join("notes.txt");
+    fs::write(&file, "unchanged").unwrap();
+    fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o666)).unwrap();
+    let bench = Bench::with(inside, &[]);
+    let code = format!(
+        "
+import os
+path = {file:?}
+for flags in (os.O_RDONLY, os.O_WRONLY, os.O_RDWR, os.O_RDWR | os.O_WRONLY):
+    try: os.close(os.open(path, flags | os.O_TRUNC))
+    except OSError: pass
+try: os.truncate(path, 0)
+except OSError: pass
+result = open(path).read()
+"
+    );
+    assert_eq!(value(&bench, &code).await, "unchanged", "it could not be read");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "unchanged");
+    bench.close().await;
+}
+
+#[tokio::test]
 async fn host_files_cannot_be_written() {
     let bench = Bench::new();
     let folder = Folder::new();

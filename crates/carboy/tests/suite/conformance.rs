@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use carboy_engine::Host;
 use carboy_jail::profile::{Grant, Profile, Verdict};
 
 use crate::support::*;
@@ -98,7 +99,7 @@ async fn every_call_and_every_rule_is_as_the_profile_says() {
         ceiling: 8,
         ..carboy_engine::PoolConfig::default()
     });
-    let profile = Profile::process(walls()).unwrap();
+    let profile = Profile::process(walls(), Host::look().landlock_abi).unwrap();
     let mut probes = profile.probes();
     let named: std::collections::BTreeSet<u32> = probes.iter().map(|(number, _)| *number).collect();
     probes.extend((0..600).filter(|number| !named.contains(number)).map(|number| (number, [0; 6])));

@@ -119,3 +119,48 @@ fn a_host_that_refuses_user_namespaces_refuses_full_walls() {
     assert!(said.contains("namespaces: clone3") && said.contains("--walls nested"), "{said}");
     assert!(output.stdout.is_empty());
 }
+
+#[test]
+fn a_policy_that_demands_a_newer_landlock_is_refused() {
+    let folder = Folder::new();
+    let run = |version: u32| {
+        let policy = folder.0.join("policy.toml");
+        let walls = walls().as_str();
+        std::fs::write(&policy, format!("walls = '{walls}'\nlandlock_abi = {version}\n")).unwrap();
+        Command::new(program())
+            .args(["run", "-c", "print('RAN')", "--policy"])
+            .arg(policy)
+            .arg("--python")
+            .arg(python())
+            .output()
+            .unwrap()
+    };
+    let output = run(1);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let output = run(1000);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(10), "{said}");
+    assert!(said.contains("landlock: ") && said.contains("at least 1000 is needed"), "{said}");
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn a_landlock_that_says_more_than_it_takes_is_not_believed() {
+    if !ready() {
+        return;
+    }
+    if carboy_engine::Host::look().landlock_abi < 7 {
+        return skip("this kernel's Landlock has no flags to refuse");
+    }
+    // A flag that is new in version 7, refused by a kernel that says it has that version.
+    let output = Command::new(xtask())
+        .args(["without", "landlock_restrict_self:1=1", "EINVAL", "--"])
+        .arg(program())
+        .args(["run", "--json", "--walls", walls().as_str(), "-c", "1", "--python"])
+        .arg(python())
+        .output()
+        .unwrap();
+    let outcome: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let layers = &outcome["isolation"]["layers"];
+    assert_eq!((&outcome["status"], &layers["landlock_abi"]), (&"ok".into(), &6.into()));
+}

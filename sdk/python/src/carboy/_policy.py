@@ -47,6 +47,8 @@ class Policy:
     language: Language | Profile | None = None
     strict: bool | None = None
     """Whether a result that is not JSON is an error. Otherwise it is converted; docs/results.md says how."""
+    landlock_abi: int | None = None
+    """The least Landlock version that must be enforced; a run is refused where the kernel has less."""
 
     @classmethod
     def preset(
@@ -56,6 +58,7 @@ class Policy:
         walls: Walls | None = None,
         language: Language | Profile | None = None,
         strict: bool | None = None,
+        landlock_abi: int | None = None,
         **limits: Unpack[LimitsByName],
     ) -> Policy:
         """A named policy: `low`, `medium`, `high` or `max`, with these limits changed."""
@@ -66,7 +69,8 @@ class Policy:
         for limit in limits:
             if limit not in DEFAULT_LIMITS:
                 raise _unexpected(limit)
-        return cls(replace(Limits(**PRESETS[name]), **limits), walls, language, strict)
+        changed = replace(Limits(**PRESETS[name]), **limits)
+        return cls(changed, walls, language, strict, landlock_abi)
 
     def to_dict(self) -> dict[str, Any]:
         """The policy in the engine's own form, as JSON."""
@@ -75,6 +79,8 @@ class Policy:
             body["walls"] = self.walls
         if self.strict is not None:
             body["strict"] = self.strict
+        if self.landlock_abi is not None:
+            body["landlock_abi"] = self.landlock_abi
         if self.limits is not None:
             body["limits"] = _present(self.limits, Limits, "limits")
         if isinstance(self.language, str):
@@ -107,7 +113,11 @@ _WORDS = {"walls": get_args(Walls), "profile": get_args(Profile), "network": ("n
 
 def _checked(body: Mapping[str, Any]) -> dict[str, Any]:
     """A policy in the engine's own form, if it is one. What a number may be is for the engine to say."""
-    _check_keys("a policy", body, ("walls", "network", "limits", "language", "strict"))
+    keys = ("walls", "landlock_abi", "network", "limits", "language", "strict")
+    _check_keys("a policy", body, keys)
+    demanded = body.get("landlock_abi", 0)
+    if type(demanded) is not int or demanded < 0:
+        raise RequestError(f"landlock_abi must be a whole number, was {demanded!r}")
     if not isinstance(body.get("strict", False), bool):
         raise RequestError(f"strict must be True or False, was {body['strict']!r}")
     limits, language = _part(body, "limits"), _part(body, "language")

@@ -94,6 +94,10 @@ pub(super) fn read_back(
         cgroup_ns: full,
         private_root: report.private_root,
         landlock_abi: report.landlock_abi,
+        landlock_lacks: carboy_jail::substitutes(report.landlock_abi, walls)
+            .into_iter()
+            .map(|lack| lack.right)
+            .collect(),
         seccomp: "process".into(),
         seccomp_filters: 2,
         no_new_privs: true,

@@ -93,7 +93,7 @@ impl Zygote {
     ) -> Result<Zygote, EngineError> {
         let is_early = |module: &&String| !late.contains(module);
         let early: Vec<String> = base.preload.iter().filter(is_early).cloned().collect();
-        let profile = plan::profile(walls)?;
+        let profile = plan::profile(&base.host, walls)?;
         let jar_walls = plan::walls(base, walls, &profile)?;
         let folder = if plan::writes_to_host(walls) {
             Some(folder(base, walls, scratch).while_doing("make a private directory")?)

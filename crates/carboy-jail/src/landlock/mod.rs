@@ -1,52 +1,38 @@
 //! Landlock: the kernel's own rules on files, TCP ports, signals and abstract sockets.
 
+mod level;
+
 use std::path::Path;
 
 use carboy_protocol::SetupFault;
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd,
-    Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope, make_bitflags,
+    ABI, Access, AccessFs, BitFlags, PathBeneath, PathFd, RulesetCreated, RulesetCreatedAttr,
+    RulesetStatus, make_bitflags,
 };
 
 use crate::fault::fault;
 use crate::plan::LandlockPlan;
 
-const LAYER: &str = "landlock";
-/// The first version that writes refusals to the audit log, and can be told not to.
-const LOGS: u32 = 7;
+use level::LOGS;
+pub(crate) use level::TRUNCATE;
+pub use level::{Substitute, probe, substitutes};
 
-/// The version this kernel offers; 0 if none. Never more than this build knows how to use.
-pub fn kernel_abi() -> u32 {
-    ABI::from(carboy_sys::landlock_abi() as i32) as u32
-}
+const LAYER: &str = "landlock";
 
 /// Restricts the calling thread, for good, to reading `plan.readable` and writing `writable`.
 pub(crate) fn restrict(plan: &LandlockPlan, writable: &[&Path]) -> Result<(), SetupFault> {
     if cfg!(feature = "ablation") && plan.abi == 0 {
         return Ok(());
     }
-    let abi = ABI::from(plan.abi as i32);
     let failed = |step: &'static str| {
         move |error: landlock::RulesetError| fault(LAYER, step, format!("ABI {}", plan.abi), error)
     };
-    let mut ruleset = Ruleset::default()
-        .set_compatibility(CompatLevel::HardRequirement)
-        .handle_access(AccessFs::from_all(abi))
-        .map_err(failed("landlock_create_ruleset"))?;
-    if plan.abi >= 4 {
-        let net = AccessNet::from_all(abi);
-        ruleset = ruleset.handle_access(net).map_err(failed("landlock_create_ruleset"))?;
-    }
-    if plan.abi >= 6 {
-        let scope = Scope::from_all(abi);
-        ruleset = ruleset.scope(scope).map_err(failed("landlock_create_ruleset"))?;
-    }
-    let mut ruleset = ruleset.create().map_err(failed("landlock_create_ruleset"))?;
+    let mut ruleset = level::ruleset(plan.abi).map_err(failed("landlock_create_ruleset"))?;
     for path in &plan.readable {
         ruleset = allow(ruleset, path, read_rights(path))?;
     }
     for path in writable {
-        ruleset = allow(ruleset, path, write_rights(abi))?;
+        ruleset = allow(ruleset, path, write_rights(ABI::from(plan.abi as i32)))?;
     }
     if plan.abi >= LOGS {
         // The outcome tells of what was refused; a host's audit log is no place that guest code fills.

@@ -1,0 +1,121 @@
+"""Boots kernels in QEMU and runs the battery of tests/hosts on each: `tests/kernels` calls this."""
+
+import argparse
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import tomllib
+
+from . import boot, initrd, packages
+from .architecture import ARCHITECTURES
+
+TESTS = Path(__file__).resolve().parents[1]
+PINS = tomllib.loads((TESTS / "kernels.toml").read_text())["kernel"]
+OUT = "/run/test/out"
+
+
+def main() -> int:
+    """Boots what was asked for, all at once, and says what came of each."""
+    parser = argparse.ArgumentParser(
+        prog="tests/kernels", description=(__doc__ or "").split(":")[0]
+    )
+    parser.add_argument("names", nargs="*", help="kernels by name; without any, those of the gate")
+    parser.add_argument("--all", action="store_true", help="every kernel of the list")
+    parser.add_argument("--architecture", default="x86_64", choices=ARCHITECTURES)
+    parser.add_argument(
+        "--program", default=os.environ.get("CARBOY_BINARY", "target/release/carboy")
+    )
+    parser.add_argument(
+        "--root", default="/", help="the Debian system that the interpreter is taken from"
+    )
+    parser.add_argument(
+        "--record", action="store_true", help="write the rows to tests/hosts/results"
+    )
+    parser.add_argument("--seconds", type=float, default=600, help="how long the machines may take")
+    parser.add_argument("--as-root", action="store_true", help="run the engine as root")
+    parser.add_argument("--keep", help="a folder for the archive and the consoles")
+    given = parser.parse_args()
+    # Whoever ends this ends the machines with it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+
+    pins = [pin for pin in PINS if pin["architecture"] == given.architecture]
+    unknown = set(given.names) - {pin["name"] for pin in pins}
+    if unknown:
+        parser.error(f"tests/kernels.toml has no {', '.join(sorted(unknown))}")
+    if given.names:
+        pins = [pin for pin in pins if pin["name"] in given.names]
+    elif not given.all:
+        pins = [pin for pin in pins if pin["gate"]]
+
+    cache = Path(os.environ.get("CARBOY_TEST_CACHE", "/var/tmp/carboy-tests"))
+    work = Path(given.keep or cache / "kernels" / f"run-{os.getpid()}")
+    work.mkdir(parents=True, exist_ok=True)
+    architecture = ARCHITECTURES[given.architecture]
+    program = Path(given.program).resolve()
+    inside = ("machine/init.py", "machine/kernel.py", "hosts/battery.py")
+    scripts = {Path(name).name: TESTS / name for name in inside}
+    archive = work / "initrd"
+    images = {pin["name"]: packages.kernel(pin, cache) for pin in pins}
+    initrd.build(archive, program, scripts, architecture, Path(given.root))
+
+    started = time.monotonic()
+    machines = {}
+    failed = False
+    try:
+        for pin in pins:
+            log = work / f"{pin['name']}.log"
+            test = ["/usr/bin/python3", "/opt/test/kernel.py", "--host", pin["host"]]
+            test += ["--program", "/opt/carboy/carboy"]
+            test += ["--group", "kernel", "--python", "/usr/bin/python3", "--out", OUT]
+            test += ["--date", time.strftime("%Y-%m-%d", time.gmtime())]
+            test += ["--demand", "full", "--demand", "nested", "--timeout", str(given.seconds)]
+            user = 0 if given.as_root else 1000
+            image = images[pin["name"]]
+            machines[pin["name"]] = boot.start(architecture, image, archive, test, log, user)
+        for pin in pins:
+            left = given.seconds - (time.monotonic() - started)
+            log = work / f"{pin['name']}.log"
+            said = boot.finish(machines[pin["name"]], log, left)
+            failed |= not report(pin, said, log, time.monotonic() - started, record=given.record)
+    finally:
+        for machine in machines.values():
+            if machine.poll() is None:
+                machine.kill()
+                machine.wait()
+        if not given.keep:
+            archive.unlink(missing_ok=True)
+            if not failed:
+                for log in work.glob("*.log"):
+                    log.unlink()
+                work.rmdir()
+    return int(failed)
+
+
+def report(
+    pin: dict[str, object], said: boot.Said, log: Path, seconds: float, *, record: bool
+) -> bool:
+    """Says what came of a machine, and whether all of it held."""
+    name = f"{pin['architecture']} {pin['name']}"
+    if said.failure:
+        print(f"kernels: {name}: {said.failure}; its console is {log}")
+        return False
+    row = json.loads(said.out) if said.out else {}
+    for walls, found in row.get("walls", {}).items():
+        drill = found.get("no") or f"quick drill {found['drill']}, commands {found['commands']}"
+        more = row["rows"].get(walls)
+        print(f"kernels: {name} ({row['kernel']}), {walls} walls: {drill}, other rows {more}")
+    times = f"booted in {said.booted:.0f} s, tested in {said.seconds:.0f} s, {seconds:.0f} s in all"
+    print(f"kernels: {name}: {times}")
+    if said.code != 0:
+        print(f"kernels: {name}: exit code {said.code}; its console is {log}")
+    elif record:
+        slug = f"kernel-{pin['name']}"
+        (TESTS / "hosts/results" / f"{slug}.json").write_bytes(said.out)
+    return said.code == 0
+
+
+sys.exit(main())
