@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use carboy_protocol::{Job, Policy, Status, Walls};
+use carboy_protocol::{Job, Limits, Policy, Status, Walls};
 use serde::Serialize;
 
 use crate::engine::Engine;
@@ -66,6 +66,7 @@ pub async fn examine(engine: &Engine) -> Report {
     let place =
         python.venv.as_ref().map_or(String::new(), |venv| format!(", venv {}", venv.display()));
     let mut rows = host_rows(engine.host());
+    rows.push(budget(engine));
     rows.push(row(
         "interpreter",
         State::Ok,
@@ -201,6 +202,18 @@ fn identity(host: &Host) -> Row {
             "root of a namespace that maps no other user; jars keep it, without capabilities",
         ),
         (uid, _) => row(layer, State::Ok, format!("user {uid}, without privileges")),
+    }
+}
+
+/// What all runs together may use. A run that waits for memory is not seen from outside, so the number is.
+fn budget(engine: &Engine) -> Row {
+    let (bytes, source) = engine.memory_budget();
+    let limits = Limits::default();
+    let usual = bytes / (limits.memory_bytes + limits.file_bytes).max(1);
+    let words = format!("{} MiB for all runs together ({source})", bytes >> 20);
+    match usual {
+        0 => row("memory", State::Note, format!("{words}; too little for the default policy")),
+        _ => row("memory", State::Ok, words),
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use carboy_protocol::{GuestResult, Job, JobFrame, Limits, Outcome, Policy, Status, Usage};
 
+use crate::admit::budget::{Budget, LIGHT};
 use crate::admit::gate::{Gate, GateConfig};
 use crate::admit::{language, request};
 use crate::error::{RequestError, RunError};
@@ -57,6 +58,7 @@ impl Config {
 /// Runs jobs. Dropping a run's future destroys its jar; dropping the engine ends everything.
 pub struct Engine {
     ceiling: Option<Limits>,
+    budget: Budget,
     gate: Arc<Gate>,
     pool: Pool<Process>,
 }
@@ -68,16 +70,24 @@ impl Engine {
         let base = Base::resolve(Host::look(), config.installation, python, config.preload);
         let PoolConfig { ceiling, renew_after_forks, renew_after } = config.pool;
         let renewal = Renewal { after_forks: renew_after_forks, after: renew_after };
+        let budget = Budget::new(config.gate.memory_bytes, &base.host.memory);
+        let ceiling = budget.standing(ceiling);
         let pool = Pool::new(Process::new(base, config.scratch, renewal), ceiling);
         // A place without descriptors for a jar would be none.
         let running = config.gate.running.min(Process::slots());
-        let gate = Gate::new(GateConfig { running, ..config.gate });
-        Ok(Engine { ceiling: config.ceiling, gate, pool })
+        let memory_bytes = Some(budget.bytes);
+        let gate = Gate::new(GateConfig { running, memory_bytes, ..config.gate });
+        Ok(Engine { ceiling: config.ceiling, budget, gate, pool })
     }
 
     /// The host this engine is on.
     pub fn host(&self) -> &Host {
         &self.base().host
+    }
+
+    /// What all runs together may come to use, in bytes, and where that number comes from.
+    pub fn memory_budget(&self) -> (u64, &str) {
+        (self.budget.bytes, &self.budget.source)
     }
 
     /// The interpreter it runs.
@@ -115,6 +125,7 @@ impl Engine {
     pub async fn run_with(&self, job: Job, options: RunOptions) -> Result<Outcome, RunError> {
         let policy = self.admitted(&job.policy)?;
         request::check(&job, &options)?;
+        let needs = self.budget.needs(&policy.limits, self.pool.tier().holds(&policy))?;
         let id = new_id()?;
         let asked = Instant::now();
         let language = language::language(&policy, &job);
@@ -124,7 +135,7 @@ impl Engine {
         }
         let mut cancel = options.cancel;
         let admitted = async {
-            let place = self.gate.enter(&options.tenant, options.deadline).await?;
+            let place = self.gate.enter(&options.tenant, needs, options.deadline).await?;
             let taking = self.pool.take(&policy);
             let jar = match options.deadline {
                 None => taking.await?,
@@ -134,7 +145,7 @@ impl Engine {
             };
             Ok::<_, RunError>((place, jar))
         };
-        let (_place, mut jar) = tokio::select! {
+        let (place, mut jar) = tokio::select! {
             both = admitted => both?,
             () = run::cancelled(&mut cancel) => return Err(RunError::Cancelled),
         };
@@ -175,7 +186,11 @@ impl Engine {
         };
         denials.extend(said_by_guard);
         let isolation = jar.about().isolation.clone();
-        self.pool.bury(jar);
+        if record.facts.held_bytes > LIGHT {
+            self.pool.bury_now(jar, place);
+        } else {
+            self.pool.bury(jar);
+        }
         drop(running);
         Ok(Outcome {
             id,

@@ -45,6 +45,19 @@ pub enum RequestError {
         /// The exception that its import raised.
         error: String,
     },
+    /// It may come to use more memory than there is for all runs together.
+    #[error(
+        "a run with these limits may use {} MiB of memory, and there are {} MiB for runs here \
+         ({source_of_budget})", mebibytes(*.needed), .budget >> 20
+    )]
+    NoMemory {
+        /// What it may use.
+        needed: u64,
+        /// What there is.
+        budget: u64,
+        /// Where that number comes from.
+        source_of_budget: String,
+    },
     /// The interpreter named does not exist or is not one we can run.
     #[error("the interpreter {} cannot be used: {why}", .path.display())]
     Python {
@@ -72,11 +85,19 @@ impl RequestError {
             RequestError::Preload { .. } => {
                 Some("name modules that the interpreter has: those of its own environment")
             }
+            RequestError::NoMemory { .. } => Some(
+                "lower limits.memory_bytes or limits.file_bytes; `carboy doctor` shows the budget",
+            ),
             RequestError::Python { .. } => {
                 Some("name a CPython from 3.10 to 3.13, or the bin/python of a venv, with --python")
             }
         }
     }
+}
+
+/// Rounded up, so that what is too much never reads as enough.
+fn mebibytes(bytes: u64) -> u64 {
+    bytes.div_ceil(1 << 20)
 }
 
 fn list(faults: &[PolicyFault]) -> String {

@@ -77,6 +77,8 @@ pub(crate) struct Facts {
     pub peak_address_bytes: u64,
     /// Resident memory at its highest.
     pub peak_resident_bytes: u64,
+    /// What it held at the end beyond what it began with.
+    pub held_bytes: u64,
     pub open_descriptors: Option<u64>,
     pub space_full: bool,
     pub files_full: bool,
@@ -127,6 +129,12 @@ impl Refused {
             self.last = None;
         }
     }
+}
+
+/// The most private memory that a jar is seen with before it is ended: its limit, and some room because
+/// what is measured is not precise.
+pub(crate) fn most_held(limits: &Limits) -> u64 {
+    limits.memory_bytes + limits.memory_bytes / 16 + (1 << 20)
 }
 
 /// How many descriptors a jar can have: the policy counts the guest's own files, and those that every

@@ -4,6 +4,10 @@
 //! none waits in line. The line is bounded, and tenants are served in turn, so one that asks for
 //! much waits behind itself. A job that could not have its answer in time is refused at once,
 //! with a hint when to try again; whoever waits is served, unless its own deadline passes.
+//!
+//! Each run also takes as much of a memory budget as it may come to use. One that does not fit beside
+//! those that run waits in line like any other, and nobody behind it goes first: otherwise small runs
+//! could keep out a large one for ever.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,6 +33,9 @@ pub struct GateConfig {
     pub waiting: usize,
     /// A job that would wait longer than this is refused.
     pub patience: Duration,
+    /// The memory that all runs together may come to use, with what the engine needs for them. None
+    /// means what [`Memory`](crate::Memory) says of the host.
+    pub memory_bytes: Option<u64>,
 }
 
 impl Default for GateConfig {
@@ -39,18 +46,33 @@ impl Default for GateConfig {
             running_per_tenant: None,
             waiting: 256,
             patience: Duration::from_secs(10),
+            memory_bytes: None,
         }
     }
 }
 
+/// What a run takes of the memory budget.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Needs {
+    /// What it may come to use itself.
+    pub own_bytes: u64,
+    /// What the engine holds for all runs.
+    pub shared_bytes: u64,
+}
+
 struct Waiter {
     number: u64,
+    bytes: u64,
     turn: oneshot::Sender<()>,
 }
 
 #[derive(Default)]
 struct State {
     running: usize,
+    /// What those that run may come to use.
+    bytes: u64,
+    /// What the engine held for all runs when somebody last came.
+    shared_bytes: u64,
     running_by: HashMap<String, usize>,
     waiting: usize,
     /// Tenants with somebody waiting, in the order in which they are served next.
@@ -69,6 +91,7 @@ pub(crate) struct Gate {
 pub(crate) struct Place {
     gate: Arc<Gate>,
     tenant: String,
+    bytes: u64,
     since: Instant,
 }
 
@@ -77,7 +100,7 @@ impl Drop for Place {
         let mut state = self.gate.lock();
         let held = self.since.elapsed().as_secs_f64();
         state.mean_hold += (held - state.mean_hold) * NEWEST;
-        self.gate.leave(&mut state, &self.tenant);
+        self.gate.leave(&mut state, &self.tenant, self.bytes);
     }
 }
 
@@ -86,6 +109,7 @@ struct Waiting<'a> {
     gate: &'a Gate,
     tenant: &'a str,
     number: u64,
+    bytes: u64,
     /// The turn has come and was taken.
     taken: bool,
 }
@@ -107,7 +131,7 @@ impl Drop for Waiting<'_> {
                 state.waiting -= 1;
             }
             // The turn came, and nobody was there to take it.
-            None => self.gate.leave(&mut state, self.tenant),
+            None => self.gate.leave(&mut state, self.tenant, self.bytes),
         }
     }
 }
@@ -133,17 +157,22 @@ impl Gate {
     pub async fn enter(
         self: &Arc<Self>,
         tenant: &str,
+        needs: Needs,
         deadline: Option<Instant>,
     ) -> Result<Place, Busy> {
+        let bytes = needs.own_bytes;
         let (number, turn) = {
             let mut state = self.lock();
-            if !self.may_run(&state, tenant) {
-                self.check(&state, tenant, deadline)?;
+            state.shared_bytes = needs.shared_bytes;
+            // Whoever could run and is still in line waits for memory, and so does who comes after.
+            let is_short = state.line.iter().any(|(tenant, _)| self.may_run(&state, tenant));
+            if is_short || !self.may_run(&state, tenant) || !self.fits(&state, bytes) {
+                self.check(&state, tenant, bytes, deadline)?;
             }
             let (sender, turn) = oneshot::channel();
             let number = state.next;
             state.next += 1;
-            let waiter = Waiter { number, turn: sender };
+            let waiter = Waiter { number, bytes, turn: sender };
             match state.line.iter_mut().find(|(name, _)| name == tenant) {
                 Some((_, waiters)) => waiters.push_back(waiter),
                 None => state.line.push_back((tenant.to_owned(), VecDeque::from([waiter]))),
@@ -152,7 +181,7 @@ impl Gate {
             self.advance(&mut state);
             (number, turn)
         };
-        let mut waiting = Waiting { gate: self, tenant, number, taken: false };
+        let mut waiting = Waiting { gate: self, tenant, number, bytes, taken: false };
         let came = match deadline {
             None => turn.await.is_ok(),
             Some(deadline) => matches!(timeout_at(deadline.into(), turn).await, Ok(Ok(()))),
@@ -161,7 +190,8 @@ impl Gate {
             return Err(self.busy(&self.lock()));
         }
         waiting.taken = true;
-        Ok(Place { gate: self.clone(), tenant: tenant.to_owned(), since: Instant::now() })
+        let tenant = tenant.to_owned();
+        Ok(Place { gate: self.clone(), tenant, bytes, since: Instant::now() })
     }
 
     fn may_run(&self, state: &State, tenant: &str) -> bool {
@@ -170,8 +200,33 @@ impl Gate {
             && self.config.running_per_tenant.is_none_or(|most| own < most)
     }
 
+    /// The budget, if there is one.
+    fn budget(&self) -> u64 {
+        self.config.memory_bytes.unwrap_or(u64::MAX)
+    }
+
+    /// Whether there is memory for it now. What runs alone is let in: that it fits was checked before, and
+    /// what the engine holds may have grown since.
+    fn fits(&self, state: &State, bytes: u64) -> bool {
+        let all = state.bytes.saturating_add(state.shared_bytes).saturating_add(bytes);
+        state.running == 0 || all <= self.budget()
+    }
+
+    /// How many runs of this size there can be at once.
+    fn at_once(&self, state: &State, bytes: u64) -> usize {
+        let free = self.budget().saturating_sub(state.shared_bytes);
+        let most = usize::try_from(free / bytes.max(1)).unwrap_or(usize::MAX);
+        self.config.running.min(most.max(1))
+    }
+
     /// Refuses those whose deadline would pass before their turn.
-    fn check(&self, state: &State, tenant: &str, deadline: Option<Instant>) -> Result<(), Busy> {
+    fn check(
+        &self,
+        state: &State,
+        tenant: &str,
+        bytes: u64,
+        deadline: Option<Instant>,
+    ) -> Result<(), Busy> {
         let of = |name: &str| {
             let found = state.line.iter().find(|(tenant, _)| tenant == name);
             found.map_or(0, |(_, waiters)| waiters.len())
@@ -182,8 +237,9 @@ impl Gate {
         let others = state.line.iter().filter(|(name, _)| name != tenant);
         let ahead: usize =
             own + others.map(|(_, waiters)| waiters.len().min(own + 1)).sum::<usize>();
-        let alone = self.config.running_per_tenant.unwrap_or(self.config.running);
-        let wait = self.wait_for(state, ahead + 1).max(self.hold(state, own + 1, alone));
+        let at_once = self.at_once(state, bytes);
+        let alone = self.config.running_per_tenant.unwrap_or(at_once).min(at_once);
+        let wait = self.hold(state, ahead + 1, at_once).max(self.hold(state, own + 1, alone));
         let bound = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let bound = bound.unwrap_or(self.config.patience).min(self.config.patience);
         if own >= room || wait > bound {
@@ -209,8 +265,9 @@ impl Gate {
     }
 
     /// A place comes free.
-    fn leave(&self, state: &mut State, tenant: &str) {
+    fn leave(&self, state: &mut State, tenant: &str, bytes: u64) {
         state.running -= 1;
+        state.bytes -= bytes;
         if let Some(count) = state.running_by.get_mut(tenant) {
             *count -= 1;
             if *count == 0 {
@@ -231,9 +288,14 @@ impl Gate {
                 continue;
             }
             passed_over = 0;
+            if waiters.front().is_some_and(|waiter| !self.fits(state, waiter.bytes)) {
+                state.line.push_front((tenant, waiters));
+                return;
+            }
             if let Some(waiter) = waiters.pop_front() {
                 state.waiting -= 1;
                 state.running += 1;
+                state.bytes += waiter.bytes;
                 *state.running_by.entry(tenant.clone()).or_default() += 1;
                 // If nobody takes it, its `Waiting` gives it back.
                 waiter.turn.send(()).ok();
@@ -251,7 +313,7 @@ mod tests {
 
     fn gate(running: usize, waiting: usize) -> Arc<Gate> {
         let patience = Duration::from_secs(1);
-        Gate::new(GateConfig { running, running_per_tenant: None, waiting, patience })
+        Gate::new(GateConfig { running, waiting, patience, ..GateConfig::default() })
     }
 
     /// How many run and how many wait.
@@ -271,12 +333,12 @@ mod tests {
     #[tokio::test]
     async fn tenants_are_served_in_turn() {
         let gate = gate(1, 64);
-        let first = gate.enter("a", None).await.unwrap();
+        let first = gate.enter("a", Needs::default(), None).await.unwrap();
         let served: Arc<Mutex<Vec<&str>>> = Arc::default();
         for tenant in ["a", "a", "a", "a", "b", "c", "b"] {
             let (gate, served) = (gate.clone(), served.clone());
             tokio::spawn(async move {
-                let place = gate.enter(tenant, None).await.unwrap();
+                let place = gate.enter(tenant, Needs::default(), None).await.unwrap();
                 served.lock().unwrap().push(tenant);
                 drop(place);
             });
@@ -291,17 +353,21 @@ mod tests {
     #[tokio::test]
     async fn one_tenant_takes_half_of_the_line_and_leaves_room_for_others() {
         let gate = gate(1, 8);
-        let _first = gate.enter("a", None).await.unwrap();
+        let _first = gate.enter("a", Needs::default(), None).await.unwrap();
         let mut waiting = Vec::new();
         for _ in 0..4 {
             let gate = gate.clone();
-            waiting.push(tokio::spawn(async move { gate.enter("a", None).await.map(drop) }));
+            waiting.push(tokio::spawn(async move {
+                gate.enter("a", Needs::default(), None).await.map(drop)
+            }));
         }
         settled().await;
-        let refused = gate.enter("a", None).await.map(drop).unwrap_err();
+        let refused = gate.enter("a", Needs::default(), None).await.map(drop).unwrap_err();
         assert_eq!(refused.waiting, 4);
         let other = gate.clone();
-        waiting.push(tokio::spawn(async move { other.enter("b", None).await.map(drop) }));
+        waiting.push(tokio::spawn(async move {
+            other.enter("b", Needs::default(), None).await.map(drop)
+        }));
         settled().await;
         assert_eq!(gate.lock().waiting, 5);
         waiting.iter().for_each(tokio::task::JoinHandle::abort);
@@ -313,36 +379,39 @@ mod tests {
     async fn who_would_be_late_is_refused_at_once() {
         let gate = gate(1, 64);
         gate.lock().mean_hold = 0.2;
-        let _held = gate.enter("a", None).await.unwrap();
+        let _held = gate.enter("a", Needs::default(), None).await.unwrap();
         let soon = Instant::now() + Duration::from_millis(100);
         let asked = Instant::now();
-        let refused = gate.enter("a", Some(soon)).await.map(drop).unwrap_err();
+        let refused = gate.enter("a", Needs::default(), Some(soon)).await.map(drop).unwrap_err();
         assert!(asked.elapsed() < Duration::from_millis(20));
         assert!(refused.retry_after >= Duration::from_millis(199), "{refused:?}");
         gate.lock().mean_hold = 2.0;
-        assert!(gate.enter("a", None).await.is_err(), "longer than anybody should wait");
+        assert!(
+            gate.enter("a", Needs::default(), None).await.is_err(),
+            "longer than anybody should wait"
+        );
     }
 
     #[tokio::test]
     async fn a_deadline_that_passes_in_line_ends_the_wait() {
         let gate = gate(1, 64);
-        let held = gate.enter("a", None).await.unwrap();
+        let held = gate.enter("a", Needs::default(), None).await.unwrap();
         let soon = Instant::now() + Duration::from_millis(20);
-        assert!(gate.enter("a", Some(soon)).await.is_err());
+        assert!(gate.enter("a", Needs::default(), Some(soon)).await.is_err());
         drop(held);
         assert_eq!(counts(&gate), (0, 0));
-        drop(gate.enter("a", None).await.unwrap());
+        drop(gate.enter("a", Needs::default(), None).await.unwrap());
     }
 
     #[tokio::test]
     async fn a_turn_that_nobody_takes_goes_to_the_next() {
         let gate = gate(1, 64);
-        let held = gate.enter("a", None).await.unwrap();
-        let mut gone = Box::pin(gate.enter("a", None));
+        let held = gate.enter("a", Needs::default(), None).await.unwrap();
+        let mut gone = Box::pin(gate.enter("a", Needs::default(), None));
         assert!(is_pending(&mut gone).await);
         let next = tokio::spawn({
             let gate = gate.clone();
-            async move { gate.enter("a", None).await.map(drop) }
+            async move { gate.enter("a", Needs::default(), None).await.map(drop) }
         });
         settled().await;
         // The turn is given to the first, which goes away before it looks.
@@ -364,15 +433,75 @@ mod tests {
     #[tokio::test]
     async fn a_tenant_at_its_own_bound_does_not_hold_up_others() {
         let gate = Gate::new(GateConfig { running_per_tenant: Some(1), ..GateConfig::default() });
-        let held = gate.enter("a", None).await.unwrap();
+        let held = gate.enter("a", Needs::default(), None).await.unwrap();
         let second = tokio::spawn({
             let gate = gate.clone();
-            async move { gate.enter("a", None).await.map(drop) }
+            async move { gate.enter("a", Needs::default(), None).await.map(drop) }
         });
         settled().await;
-        drop(gate.enter("b", None).await.unwrap());
+        drop(gate.enter("b", Needs::default(), None).await.unwrap());
         assert_eq!(gate.lock().waiting, 1);
         drop(held);
         second.await.unwrap().unwrap();
+    }
+
+    /// A gate with room for ten bytes, and what a run of so many takes.
+    fn small() -> Arc<Gate> {
+        Gate::new(GateConfig { memory_bytes: Some(10), ..GateConfig::default() })
+    }
+
+    fn bytes(own_bytes: u64) -> Needs {
+        Needs { own_bytes, shared_bytes: 0 }
+    }
+
+    #[tokio::test]
+    async fn runs_wait_for_memory_and_nobody_overtakes_who_waits_longest() {
+        let gate = small();
+        let first = gate.enter("a", bytes(6), None).await.unwrap();
+        let served: Arc<Mutex<Vec<u64>>> = Arc::default();
+        // Eight do not fit beside six. One would, and comes later.
+        for (tenant, size) in [("a", 8), ("a", 1), ("b", 2)] {
+            let (gate, served) = (gate.clone(), served.clone());
+            tokio::spawn(async move {
+                let place = gate.enter(tenant, bytes(size), None).await.unwrap();
+                served.lock().unwrap().push(size);
+                drop(place);
+            });
+            settled().await;
+        }
+        assert_eq!(counts(&gate), (1, 3));
+        drop(first);
+        settled().await;
+        assert_eq!(*served.lock().unwrap(), [8, 2, 1]);
+        assert_eq!((counts(&gate), gate.lock().bytes), ((0, 0), 0));
+    }
+
+    #[tokio::test]
+    async fn what_the_engine_holds_for_all_counts_and_one_alone_always_runs() {
+        let gate = small();
+        let held = Needs { own_bytes: 4, shared_bytes: 3 };
+        let first = gate.enter("a", held, None).await.unwrap();
+        let mut second = Box::pin(gate.enter("a", held, None));
+        assert!(is_pending(&mut second).await, "four, four and three are more than ten");
+        drop(first);
+        let second = second.await.unwrap();
+        drop(second);
+        let large = Needs { own_bytes: 9, shared_bytes: 3 };
+        drop(gate.enter("a", large, None).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn who_would_be_late_for_want_of_memory_is_refused_at_once() {
+        let gate = small();
+        gate.lock().mean_hold = 6.0;
+        let _held = gate.enter("a", bytes(6), None).await.unwrap();
+        let waits = tokio::spawn({
+            let gate = gate.clone();
+            async move { gate.enter("a", bytes(6), None).await.map(drop) }
+        });
+        settled().await;
+        // By number there is room for many; by memory one runs at a time.
+        assert!(gate.enter("a", bytes(6), None).await.is_err());
+        waits.abort();
     }
 }

@@ -2,6 +2,7 @@
 //! where the parts of carboy lie.
 
 mod install;
+mod memory;
 mod python;
 
 use std::fs;
@@ -10,6 +11,7 @@ use rustix::process::{getegid, geteuid, getpriority_process};
 use serde::Serialize;
 
 pub use install::Installation;
+pub use memory::Memory;
 pub use python::Python;
 
 /// A user id that nothing on a host owns: above every range that distributions hand out.
@@ -34,6 +36,8 @@ pub struct Host {
     pub nice: i32,
     /// The engine's `oom_score_adj`.
     pub oom_score_adj: i32,
+    /// The memory that there is for the engine and all its jars.
+    pub memory: Memory,
 }
 
 impl Host {
@@ -49,6 +53,7 @@ impl Host {
             processors: std::thread::available_parallelism().map_or(1, |n| n.get() as u64),
             nice: getpriority_process(None).unwrap_or(0),
             oom_score_adj: read("/proc/self/oom_score_adj").trim().parse().unwrap_or(0),
+            memory: Memory::look(),
         }
     }
 }

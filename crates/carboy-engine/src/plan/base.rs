@@ -65,6 +65,7 @@ mod tests {
     use carboy_protocol::{Policy, Walls};
 
     use super::*;
+    use crate::host::Memory;
     use crate::plan::Plan;
 
     #[test]
@@ -101,6 +102,7 @@ mod tests {
             processors: 2,
             nice: 0,
             oom_score_adj: 0,
+            memory: Memory::default(),
         };
         let installation = Installation { program: "/x/carboy".into() };
         let python = Python {

@@ -86,6 +86,16 @@ impl<T: Tier> Pool<T> {
         self.keeper.start(&self.stock);
     }
 
+    /// Destroys a jar that holds much, at once. `place` is dropped when it is gone.
+    pub fn bury_now(&self, mut jar: T::Jar, place: impl Send + 'static) {
+        jar.kill();
+        tokio::spawn(async move {
+            // If its zygote is gone, so is the jar.
+            jar.exit().await.ok();
+            drop((jar, place));
+        });
+    }
+
     /// Makes `count` jars for this policy stand, and waits until they do.
     pub async fn stand(&self, policy: &Policy, count: usize) -> Result<(), EngineError> {
         self.keeper.start(&self.stock);

@@ -227,6 +227,7 @@ fn facts(chance: &mut Chance) -> Facts {
         cpu_before_us: chance.number(),
         data_bytes: chance.number(),
         peak_address_bytes: chance.number(),
+        held_bytes: 0,
         peak_resident_bytes: chance.number(),
         open_descriptors: optional(chance),
         space_full: chance.one_in(2),

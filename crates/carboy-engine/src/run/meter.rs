@@ -7,7 +7,7 @@ use carboy_protocol::{FromJar, LimitName, Limits};
 use tokio::time::{Instant as Moment, sleep_until};
 
 use crate::error::{EngineError, While};
-use crate::facts::{Ending, Exit, Facts};
+use crate::facts::{Ending, Exit, Facts, most_held};
 use crate::tier::{Files, Jar, Sample};
 
 /// How often a jar's memory, and on the host its directory, is measured.
@@ -65,7 +65,7 @@ impl<'a> Meter<'a> {
         sample: Option<Sample>,
         files: Files,
     ) -> Option<LimitName> {
-        let most = self.limits.memory_bytes + self.limits.memory_bytes / 16 + (1 << 20);
+        let most = most_held(self.limits);
         let Some(sample) = sample else { return files.over };
         let is_over = match self.limits.processes {
             // Without children it is all in the sample.
@@ -101,6 +101,9 @@ impl<'a> Meter<'a> {
             data_bytes: self.peak_data.max(sample.map_or(0, |sample| sample.data_bytes)),
             peak_address_bytes: sample.map_or(0, |sample| sample.peak_address_bytes),
             peak_resident_bytes: peak.unwrap_or(0),
+            held_bytes: sample.map_or(0, |sample| {
+                sample.anonymous_bytes.saturating_sub(jar.about().baseline.anonymous_bytes)
+            }),
             open_descriptors,
             space_full: files.space_full,
             files_full: files.files_full,

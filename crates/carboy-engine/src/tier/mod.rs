@@ -37,6 +37,10 @@ pub(crate) trait Tier: Send + Sync + 'static {
     /// Makes a jar, sealed and waiting for its job.
     fn make(&self, policy: &Policy) -> impl Future<Output = Result<Self::Jar, EngineError>> + Send;
 
+    /// What a jar for this policy may copy of what it is forked from, beyond its own limits, and what all
+    /// that jars are forked from hold; as far as that is known.
+    fn holds(&self, policy: &Policy) -> Holds;
+
     /// Where the environment of a job under these limits differs from what the jar has anyway.
     fn environment(&self, limits: &Limits, jar: &Self::Jar) -> BTreeMap<String, String>;
 
@@ -45,6 +49,15 @@ pub(crate) trait Tier: Send + Sync + 'static {
 
     /// Ends everything that jars come from, and waits until it is gone.
     fn shutdown(&self) -> impl Future<Output = ()> + Send;
+}
+
+/// Memory that no limit of a policy counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Holds {
+    /// What one jar may copy.
+    pub copied_bytes: u64,
+    /// What jars are forked from.
+    pub shared_bytes: u64,
 }
 
 /// One sealed place where guest code runs. Dropping it destroys it.

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
-struct Pipe {
+pub(crate) struct Pipe {
     child: Child,
     input: Option<ChildStdin>,
     lines: Option<BufReader<ChildStdout>>,
@@ -25,8 +25,13 @@ impl Pipe {
     }
 
     fn of(program: &Path) -> Pipe {
+        Pipe::with(Command::new(program))
+    }
+
+    /// The program that `command` starts if it gets these arguments.
+    pub fn with(mut command: Command) -> Pipe {
         let folder = Folder::new();
-        let mut child = Command::new(program)
+        let mut child = command
             .args(["pipe", "--python"])
             .arg(python())
             .env("TMPDIR", &folder.0)
@@ -47,7 +52,7 @@ impl Pipe {
         pipe
     }
 
-    fn say(&mut self, message: &Value) {
+    pub fn say(&mut self, message: &Value) {
         writeln!(self.input.as_mut().unwrap(), "{message}").unwrap();
     }
 
@@ -56,7 +61,7 @@ impl Pipe {
         self.say(&json!({ "run": { "id": id, "job": { "code": code, "policy": policy } } }));
     }
 
-    fn hear(&mut self) -> FromEngine {
+    pub fn hear(&mut self) -> FromEngine {
         let mut line = String::new();
         self.lines.as_mut().unwrap().read_line(&mut line).unwrap();
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
@@ -70,7 +75,7 @@ impl Pipe {
     }
 
     /// Ends it as a caller does, by going away. Nothing of it is left.
-    fn close(mut self) {
+    pub fn close(mut self) {
         let below = descendants(self.child.id());
         drop((self.input.take(), self.lines.take()));
         assert_eq!(self.child.wait().unwrap().code(), Some(0));

@@ -8,7 +8,7 @@ mod zygote;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use tokio::sync::{Mutex, Semaphore};
 use crate::error::{EngineError, While};
 use crate::kernel::id::new_id;
 use crate::plan::{self, Base, Plan, Shape};
-use crate::tier::Tier;
+use crate::tier::{Holds, Tier};
 use jar::{Made, ProcessJar};
 use scratch::Scratch;
 use zygote::Zygote;
@@ -50,6 +50,8 @@ pub(crate) struct Process {
     zygotes: [(Walls, Mutex<Option<Arc<Zygote>>>); 2],
     /// The modules that cannot be in a zygote, each with what it does.
     late: std::sync::Mutex<BTreeMap<String, &'static str>>,
+    /// What a jar behind each walls began with.
+    began_with: [AtomicU64; 2],
     /// How often everything was ended.
     endings: AtomicUsize,
     /// One for each jar that this process has descriptors for.
@@ -64,6 +66,7 @@ impl Process {
             renewal,
             zygotes: [Walls::Full, Walls::Nested].map(|walls| (walls, Mutex::default())),
             late: std::sync::Mutex::default(),
+            began_with: Default::default(),
             endings: AtomicUsize::new(0),
             slots: Arc::new(Semaphore::new(Process::slots())),
         }
@@ -144,6 +147,8 @@ impl Process {
         };
         let own = scratch.as_ref().map(Scratch::path);
         let (expected, has_room) = zygote.expected();
+        let began_with = &self.began_with[usize::from(policy.walls == Walls::Nested)];
+        began_with.store(expected.anonymous_bytes, Ordering::Relaxed);
         let plan = plan::jar(&self.base, policy, own, expected);
         let own_inodes = match &plan.directory {
             JarDirectory::Memory { about, .. } => carboy_jail::own_inodes(about),
@@ -178,6 +183,12 @@ impl Tier for Process {
             }
             made => made,
         }
+    }
+
+    fn holds(&self, policy: &Policy) -> Holds {
+        let [full, nested] = self.began_with.each_ref().map(|bytes| bytes.load(Ordering::Relaxed));
+        let copied_bytes = if policy.walls == Walls::Full { full } else { nested };
+        Holds { copied_bytes, shared_bytes: full + nested }
     }
 
     fn environment(&self, limits: &Limits, jar: &ProcessJar) -> BTreeMap<String, String> {
