@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use carboy_engine::{Config, Engine, Installation, PoolConfig, RunError, ablated};
+use carboy_engine::{Config, Engine, EngineError, Installation, PoolConfig, RunError, ablated};
 use carboy_protocol::{Job, Outcome, Policy, Status, Walls};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex, OnceCell};
@@ -117,8 +117,10 @@ impl Drill {
         controls: Controls,
     ) -> Result<Drill, RunError> {
         let os = failing("prepare");
-        let scratch = std::env::temp_dir().join(format!("carboy-drill-{}", random().map_err(os)?));
-        std::fs::create_dir(&scratch).map_err(os)?;
+        let folder = std::env::temp_dir();
+        let scratch = folder.join(format!("carboy-drill-{}", random().map_err(os)?));
+        std::fs::create_dir(&scratch)
+            .map_err(|error| RunError::Engine(EngineError::Scratch { folder, error }))?;
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(&scratch, mode).map_err(os)?;
         let config = Config {

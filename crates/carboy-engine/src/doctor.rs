@@ -199,7 +199,8 @@ fn identity(host: &Host) -> Row {
         (0, None) => row(
             layer,
             State::Note,
-            "root of a namespace that maps no other user; jars keep it, without capabilities",
+            "root that cannot become another user: none is mapped, or CAP_CHOWN, CAP_SETUID or CAP_SETGID \
+             is missing; jars keep it, without capabilities",
         ),
         (uid, _) => row(layer, State::Ok, format!("user {uid}, without privileges")),
     }

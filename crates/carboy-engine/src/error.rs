@@ -178,6 +178,15 @@ pub enum EngineError {
         /// Where it was looked for.
         path: PathBuf,
     },
+    /// In nested walls jars write to a directory of the host, and none can be made.
+    #[error("could not make a private directory in {}", .folder.display())]
+    Scratch {
+        /// Where it was to be.
+        folder: PathBuf,
+        /// The answer.
+        #[source]
+        error: std::io::Error,
+    },
     /// A call of the operating system failed.
     #[error("could not {step}")]
     Os {
@@ -223,6 +232,10 @@ impl EngineError {
             EngineError::TooSlow { .. } => {
                 Some("this host is overloaded; try again with fewer runs")
             }
+            EngineError::Scratch { .. } => Some(
+                "set TMPDIR to a directory that this user can write; in a container with a read-only \
+                 root that is a tmpfs or an emptyDir volume",
+            ),
             EngineError::Os { .. } => Some("`carboy doctor` shows what this host offers"),
         }
     }

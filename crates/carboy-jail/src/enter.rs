@@ -124,9 +124,11 @@ pub fn seal(walls: &JarWalls, plan: &JarPlan, ends: [BorrowedFd<'_>; 5]) -> Resu
     place(ends)?;
     let word = fds::inherited(SECCOMP_FD).or_fault("descriptors", "fcntl", "last word")?;
     match confine(walls, plan) {
-        // The filter is loaded already. It allows this call and the next one until the second filter.
+        // The filter is loaded already. It allows this call and the next ones until the second filter.
         Ok((report, listener, directory)) => {
             tell(&word, Ok(report), &[listener.as_fd(), directory.as_fd()])?;
+            // If it fails there is no second filter, and the engine finds that out.
+            limits::apply_open_files(&plan.rlimits)?;
             // Last: the second filter revokes the calls that only sealing needed.
             seccomp::load(&walls.closing).or_fault("seccomp", "seccomp", "closing")
         }

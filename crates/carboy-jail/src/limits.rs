@@ -63,19 +63,32 @@ pub struct Rlimit {
     pub value: u64,
 }
 
-/// Sets every limit and reads it back.
+/// Sets every limit and reads it back, but for that of open files.
 pub(crate) fn apply(limits: &[Rlimit]) -> Result<(), SetupFault> {
-    for limit in limits {
-        let wanted =
-            rustix::process::Rlimit { current: Some(limit.value), maximum: Some(limit.value) };
-        let Rlimit { resource, value } = limit;
-        setrlimit(resource.kernel(), wanted).or_fault(
-            LAYER,
-            "setrlimit",
-            format_args!("{resource:?}, {value}"),
-        )?;
-        let found = getrlimit(resource.kernel());
-        expect(LAYER, format_args!("{resource:?}"), found, wanted)?;
+    for limit in limits.iter().filter(|limit| limit.resource != Resource::OpenFiles) {
+        let set = |wanted| setrlimit(limit.resource.kernel(), wanted).map_err(Into::into);
+        apply_one(*limit, "setrlimit", set)?;
     }
     Ok(())
+}
+
+/// Sets the limit of open files and reads it back. To be called after a jar's last word: the kernel counts
+/// descriptors on their way for all processes of a user together, against the sender's limit, and with that
+/// of a jar others could keep it from ever being heard.
+pub(crate) fn apply_open_files(limits: &[Rlimit]) -> Result<(), SetupFault> {
+    for limit in limits.iter().filter(|limit| limit.resource == Resource::OpenFiles) {
+        apply_one(*limit, "prlimit", |_| carboy_sys::limit_open_files(limit.value))?;
+    }
+    Ok(())
+}
+
+fn apply_one(
+    limit: Rlimit,
+    call: &str,
+    set: impl Fn(rustix::process::Rlimit) -> std::io::Result<()>,
+) -> Result<(), SetupFault> {
+    let Rlimit { resource, value } = limit;
+    let wanted = rustix::process::Rlimit { current: Some(value), maximum: Some(value) };
+    set(wanted).or_fault(LAYER, call, format_args!("{resource:?}, {value}"))?;
+    expect(LAYER, format_args!("{resource:?}"), getrlimit(resource.kernel()), wanted)
 }

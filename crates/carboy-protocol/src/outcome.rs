@@ -109,8 +109,8 @@ pub struct Output {
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
+fn is_zero<T: PartialEq + Default>(number: &T) -> bool {
+    *number == T::default()
 }
 
 /// What refused something.
@@ -189,8 +189,12 @@ pub struct Layers {
     pub landlock_lacks: Vec<String>,
     /// The system-call profile in force.
     pub seccomp: String,
-    /// How many filters the kernel reports.
+    /// How many filters of its own the kernel reports.
     pub seccomp_filters: u32,
+    /// How many filters there are around the engine, such as a container's. They answer first: what one of
+    /// them refuses is not among the denials.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub outer_filters: u32,
     /// `no_new_privs` is set.
     pub no_new_privs: bool,
     /// No capability is held: the permitted, effective, inheritable and ambient sets are empty.

@@ -1,4 +1,4 @@
-//! `clone3`: a fork that makes namespaces and a pidfd in the same call.
+//! `clone3`: a fork that makes namespaces and a pidfd in the same call, and `clone` where there is none.
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
@@ -62,7 +62,13 @@ pub fn clone3(namespaces: Namespaces) -> io::Result<Forked> {
     // SAFETY: `args` and `pidfd` live across the call and the size passed is that of `args`.
     // Without CLONE_VM the child runs on a copy of this stack, as after fork(2).
     let pid = unsafe { libc::syscall(libc::SYS_clone3, &raw const args, size_of_val(&args)) };
-    match crate::check(pid)? {
+    let pid = match crate::check(pid) {
+        Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => {
+            clone_before_3(namespaces, &mut pidfd)
+        }
+        answer => answer,
+    };
+    match pid? {
         0 => Ok(Forked::Child),
         pid => {
             // SAFETY: the kernel stored a new descriptor there, which nothing else owns.
@@ -70,4 +76,15 @@ pub fn clone3(namespaces: Namespaces) -> io::Result<Forked> {
             Ok(Forked::Parent { pidfd, pid: pid as i32 })
         }
     }
+}
+
+/// The same by `clone`. Filters of containers answer `clone3` with ENOSYS, because they cannot look into
+/// its arguments, and expect that this is tried instead.
+fn clone_before_3(namespaces: Namespaces, pidfd: &mut RawFd) -> io::Result<libc::c_long> {
+    let flags = namespaces.0 | libc::CLONE_PIDFD as u64 | libc::SIGCHLD as u64;
+    let none = std::ptr::null_mut::<libc::c_void>();
+    // SAFETY: `pidfd`, which the kernel writes in place of a parent's thread id, lives across the call.
+    // Without CLONE_VM and with no stack given, the child runs on a copy of this one, as after fork(2).
+    // The last two arguments are in another order on other machines, and both null.
+    crate::check(unsafe { libc::syscall(libc::SYS_clone, flags, none, pidfd, none, none) })
 }

@@ -2,7 +2,7 @@
 //!
 //! What `rustix` already offers safely is used from there, by the crates that need it. This crate has
 //! only what it does not offer: `clone3` with namespaces, `mount_setattr`, descriptors at fixed
-//! numbers, seccomp filters and their notifications, `waitid` with resource usage, the names of
+//! numbers, seccomp filters and their notifications, a limit that a filter lets pass, `waitid` with resource usage, the names of
 //! system calls, and the three functions CPython wants around a fork.
 //!
 //! Each function does one thing, decides nothing and has no words for users: errors are plain
@@ -12,6 +12,7 @@ mod clone;
 pub mod cpython;
 pub mod fds;
 mod landlock;
+mod limit;
 mod mount;
 pub mod seccomp;
 mod signals;
@@ -20,6 +21,7 @@ mod wait;
 
 pub use clone::{Forked, Namespaces, clone3};
 pub use landlock::landlock_abi;
+pub use limit::limit_open_files;
 pub use mount::{MountFlags, mount_setattr};
 pub use signals::{default_all as default_signals, ignore_endings};
 pub use syscalls::{name_of, number_of};

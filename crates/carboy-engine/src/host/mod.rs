@@ -28,7 +28,7 @@ pub struct Host {
     pub uid: u32,
     /// The engine's group.
     pub gid: u32,
-    /// An id that jars of a root engine can run as.
+    /// An id that jars of a root engine can run as, if it has the capabilities to switch.
     pub spare_id: Option<u32>,
     /// Processors this process may use.
     pub processors: u64,
@@ -44,7 +44,9 @@ impl Host {
     /// Looks at this host.
     pub fn look() -> Host {
         let read = |file| fs::read_to_string(file).unwrap_or_default();
+        let may_switch = may_switch(&read("/proc/self/status"));
         let spare_id = spare(&read("/proc/self/uid_map"), &read("/proc/self/gid_map"));
+        let spare_id = spare_id.filter(|_| may_switch);
         Host {
             landlock_abi: landlock(),
             uid: geteuid().as_raw(),
@@ -61,6 +63,14 @@ impl Host {
 /// The Landlock version that this kernel takes. Trying restricts a thread, so one is started for it.
 fn landlock() -> u32 {
     std::thread::spawn(carboy_jail::probe_landlock).join().unwrap_or(0)
+}
+
+/// Whether this process can give files to another user and become that user: `CAP_CHOWN`, `CAP_SETGID` and
+/// `CAP_SETUID`. The root of a container may lack them.
+fn may_switch(status: &str) -> bool {
+    let held = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let held = held.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).unwrap_or(0);
+    [0, 6, 7].iter().all(|capability| held >> capability & 1 == 1)
 }
 
 fn spare(uid_map: &str, gid_map: &str) -> Option<u32> {
@@ -87,5 +97,12 @@ mod tests {
         assert_eq!(spare("0 100000 65536\n", "0 100000 65536\n"), Some(NOBODY_16));
         assert_eq!(spare("0 1000 1\n", "0 1000 1\n"), None);
         assert_eq!(spare("", ""), None);
+    }
+
+    #[test]
+    fn root_switches_only_with_the_capabilities_for_it() {
+        let held = |set: &str| may_switch(&format!("Name:\tx\nCapEff:\t{set}\nCapBnd:\t0\n"));
+        assert!(held("000001ffffffffff") && held("00000000a80425fb"));
+        assert!(!held("0000000000000000") && !held("00000000000000c0") && !may_switch(""));
     }
 }

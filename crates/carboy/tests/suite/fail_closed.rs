@@ -13,8 +13,16 @@ fn xtask() -> PathBuf {
 
 /// Runs a script on a kernel that answers `call` with `errno`.
 fn without(call: &str, errno: &str, walls: Walls) -> Output {
-    Command::new(xtask())
-        .args(["without", call, errno, "--"])
+    without_all(&[(call, errno)], walls)
+}
+
+/// Runs a script on a kernel that answers each of these calls with an error.
+fn without_all(calls: &[(&str, &str)], walls: Walls) -> Output {
+    let mut command = Command::new("env");
+    for (call, errno) in calls {
+        command.arg(xtask()).args(["without", call, errno, "--"]);
+    }
+    command
         .arg(program())
         .args(["run", "--walls", walls.as_str()])
         .arg("--python")
@@ -25,7 +33,10 @@ fn without(call: &str, errno: &str, walls: Walls) -> Output {
 }
 
 fn refused(call: &str, errno: &str, walls: Walls, layer: &str) {
-    let output = without(call, errno, walls);
+    check_refused(call, layer, &without(call, errno, walls));
+}
+
+fn check_refused(call: &str, layer: &str, output: &Output) {
     let (said, printed) = (
         String::from_utf8_lossy(&output.stderr).into_owned(),
         String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -54,7 +65,6 @@ fn full_walls() {
         return skip("this host has no full walls to refuse");
     }
     for (call, errno, layer) in [
-        ("clone3", "ENOSYS", "namespaces: clone3"),
         ("open_tree", "ENOSYS", "private root: open_tree"),
         ("mount_setattr", "EPERM", "private root: mount_setattr"),
         ("fsopen", "ENOSYS", "private root: fsopen"),
@@ -75,6 +85,10 @@ fn full_walls() {
     ] {
         refused(call, errno, Walls::Full, layer);
     }
+    // As the filters of containers do it: `clone3` is not there, and `clone` may make no namespace.
+    let all = format!("clone:0={}", 0x7e02_1011);
+    let output = without_all(&[("clone3", "ENOSYS"), (&all, "EPERM")], Walls::Full);
+    check_refused("clone", "namespaces: clone3", &output);
 }
 
 #[test]
@@ -93,6 +107,8 @@ fn both_walls() {
         // RLIMIT_CPU, RLIMIT_DATA
         ("prlimit64:1=0", "EPERM", "limits: setrlimit"),
         ("prlimit64:1=2", "EPERM", "limits: setrlimit"),
+        // The limit of open files: the jar has said its last word, and is not sealed.
+        ("prlimit64:4=24225", "EPERM", "Seccomp_filters"),
         ("landlock_create_ruleset", "ENOSYS", "landlock"),
         ("landlock_add_rule", "EPERM", "landlock: landlock_add_rule"),
         ("landlock_restrict_self", "EPERM", "landlock: landlock_restrict_self"),
@@ -101,6 +117,33 @@ fn both_walls() {
     ] {
         refused(call, errno, walls(), layer);
     }
+}
+
+/// Filters of containers answer `clone3` so, and are one more filter that every jar inherits.
+#[test]
+fn a_filter_around_the_engine_that_hides_clone3() {
+    if !ready() {
+        return;
+    }
+    let output = without("clone3", "ENOSYS", walls());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "RAN\n");
+}
+
+/// As in a container whose root is read-only and that has no other file system.
+#[test]
+fn without_a_place_to_write_the_error_names_it_and_the_variable() {
+    let output = Command::new(program())
+        .args(["run", "--walls", "nested", "-c", "print('RAN')", "--python"])
+        .arg(python())
+        .env("TMPDIR", "/proc")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(10), true), "{said}");
+    assert!(said.contains("could not make a private directory in /proc"), "{said}");
+    assert!(said.contains("hint: set TMPDIR"), "{said}");
 }
 
 #[test]

@@ -32,6 +32,7 @@ mod pythons;
 mod real_work;
 mod results;
 mod runs;
+mod same_user;
 mod soak;
 mod standing;
 mod support;

@@ -84,7 +84,8 @@ impl ProcessJar {
         let seen = Status::read(&status).while_doing("look at a jar")?;
         let score = proc::oom_score_adj(pid).while_doing("look at a jar")?;
         expect("oom_score_adj", Some(&score), &JAR_SCORE.to_string())?;
-        let layers = read_back(&report, &seen, zygote.walls, zygote.identity.outer_uid)?;
+        let outer_uid = zygote.identity.outer_uid;
+        let layers = read_back(&report, &seen, zygote.walls, outer_uid, zygote.outer_filters)?;
         let receiver = |fd| pipe::Receiver::from_owned_fd(fd).while_doing("watch a jar's pipe");
         let io = Io {
             stdout: receiver(stdout)?,

@@ -142,7 +142,7 @@ impl Process {
             None => None,
             Some(folder) => Some(
                 Scratch::make(folder.join(new_id()?), &zygote.identity)
-                    .while_doing("make a private directory")?,
+                    .map_err(|error| EngineError::Scratch { folder: folder.clone(), error })?,
             ),
         };
         let own = scratch.as_ref().map(Scratch::path);

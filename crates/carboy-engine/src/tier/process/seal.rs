@@ -9,6 +9,9 @@ use crate::error::EngineError;
 use crate::kernel::async_fd::watched;
 use crate::kernel::proc::{self, Status};
 
+/// How many filters a jar loads: the profile, and the one that revokes what sealing needed.
+const FILTERS: u32 = 2;
+
 /// Kills what it holds unless it is taken out.
 pub(super) struct Unsealed(pub Option<OwnedFd>);
 
@@ -62,12 +65,14 @@ pub(super) fn read_back(
     status: &Status,
     walls: Walls,
     outer_uid: u32,
+    outer_filters: Option<u32>,
 ) -> Result<Layers, EngineError> {
     let zero = "0000000000000000";
     expect("Seccomp", status.first("Seccomp:"), "2")?;
-    // Older kernels do not count them.
-    if let Some(filters) = status.first("Seccomp_filters:") {
-        expect("Seccomp_filters", Some(filters), "2")?;
+    // Older kernels do not count them. Those around the engine, such as a container's, came with the fork.
+    if let Some(outer) = outer_filters {
+        let wanted = (outer + FILTERS).to_string();
+        expect("Seccomp_filters", status.first("Seccomp_filters:"), &wanted)?;
     }
     expect("NoNewPrivs", status.first("NoNewPrivs:"), "1")?;
     for set in ["CapInh:", "CapPrm:", "CapEff:", "CapAmb:"] {
@@ -99,7 +104,8 @@ pub(super) fn read_back(
             .map(|lack| lack.right)
             .collect(),
         seccomp: "process".into(),
-        seccomp_filters: 2,
+        seccomp_filters: FILTERS,
+        outer_filters: outer_filters.unwrap_or(0),
         no_new_privs: true,
         no_capabilities: true,
         bounding_set_empty: status.first("CapBnd:") == Some(zero),

@@ -70,6 +70,9 @@ pub(super) struct Zygote {
     pub walls: Walls,
     /// Who its jars run as.
     pub identity: Identity,
+    /// The system-call filters that were loaded around the engine: its jars inherit them. `None` where the
+    /// kernel does not count.
+    pub outer_filters: Option<u32>,
     /// What it held when it became ready.
     pub baseline: Baseline,
     /// What was to be preloaded and cannot be in a zygote: it is imported in each jar.
@@ -96,7 +99,8 @@ impl Zygote {
         let profile = plan::profile(&base.host, walls)?;
         let jar_walls = plan::walls(base, walls, &profile)?;
         let folder = if plan::writes_to_host(walls) {
-            Some(folder(base, walls, scratch).while_doing("make a private directory")?)
+            let made = folder(base, walls, scratch);
+            Some(made.map_err(|error| EngineError::Scratch { folder: scratch.into(), error })?)
         } else {
             None
         };
@@ -146,6 +150,7 @@ impl Zygote {
         }
         expect("version of the zygote", Some(&python), &base.python.version)?;
         let baseline = baseline(pid).while_doing("measure the zygote")?;
+        let outer_filters = status.number("Seccomp_filters:").map(|count| count as u32);
         unused.keep();
         let waiting = Shared::default();
         let reader = tokio::spawn(read(control.clone(), waiting.clone()));
@@ -160,6 +165,7 @@ impl Zygote {
             retired: AtomicBool::new(false),
             walls,
             identity,
+            outer_filters,
             baseline,
             late,
             cost: OnceLock::new(),
@@ -254,7 +260,9 @@ impl Zygote {
 fn folder(base: &Base, walls: Walls, scratch: &Path) -> io::Result<PathBuf> {
     let id = new_id().map_err(io::Error::other)?;
     let path = scratch.canonicalize()?.join(format!("carboy-{id}"));
+    let unused = Unused(Some(path.clone()));
     make_private(&path, &plan::identity(&base.host, walls))?;
+    unused.keep();
     Ok(path)
 }
 
