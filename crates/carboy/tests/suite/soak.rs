@@ -2,6 +2,7 @@
 //! the one outcome that is right for it, and the engine does not grow.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -184,17 +185,23 @@ async fn one(engine: &Engine, number: usize) -> &'static str {
                 Ok(outcome) if came(&outcome) == "cancelled" => "cancelled",
                 // It was over before.
                 Ok(outcome) => expect(sort, number, &outcome),
-                Err(error) => panic!("{}: {error}", sort.name),
+                Err(error) => panic!("{}, job {number}: {}", sort.name, whole(&error)),
             }
         }
         _ => {
             let options = RunOptions { tenant, ..RunOptions::default() };
             match engine.run_with(job, options).await {
                 Ok(outcome) => expect(sort, number, &outcome),
-                Err(error) => panic!("{}: {error}", sort.name),
+                Err(error) => panic!("{}, job {number}: {}", sort.name, whole(&error)),
             }
         }
     }
+}
+
+/// An error with all its causes.
+fn whole(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 fn expect(sort: &Sort, number: usize, outcome: &Outcome) -> &'static str {
@@ -203,8 +210,9 @@ fn expect(sort: &Sort, number: usize, outcome: &Outcome) -> &'static str {
     sort.name
 }
 
-async fn soak(bench: &Bench, jobs: usize) -> BTreeMap<&'static str, usize> {
-    let next = Arc::new(AtomicUsize::new(0));
+/// The jobs of these numbers, and how many there were of each sort.
+async fn soak(bench: &Bench, jobs: Range<usize>) -> BTreeMap<&'static str, usize> {
+    let next = Arc::new(AtomicUsize::new(jobs.start));
     let mut tasks = JoinSet::new();
     for _ in 0..16 {
         let (engine, next) = (bench.engine.clone(), next.clone());
@@ -212,7 +220,7 @@ async fn soak(bench: &Bench, jobs: usize) -> BTreeMap<&'static str, usize> {
             let mut counts = BTreeMap::new();
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
-                if number >= jobs {
+                if number >= jobs.end {
                     return counts;
                 }
                 *counts.entry(one(&engine, number).await).or_insert(0) += 1;
@@ -241,15 +249,17 @@ fn held() -> (u64, usize, usize) {
 async fn a_long_mixed_day() {
     let jobs = size("CARBOY_TEST_SOAK_JOBS", 2000);
     let bench = Bench::with_gate(GateConfig { running: 16, ..GateConfig::default() });
-    // What it takes to have every sort of jar standing is there from here on.
-    soak(&bench, 500).await;
+    // What it takes to have every sort of jar standing, and an arena of the allocator for every thread
+    // that was ever busy, is there from here on.
+    let warm = (jobs / 10).max(500);
+    soak(&bench, 0..warm).await;
     let before = held();
     let started = Instant::now();
     let mut counts = BTreeMap::new();
     let mut done = 0;
     while done < jobs {
         let some = (jobs - done).min(20_000);
-        for (name, count) in soak(&bench, some).await {
+        for (name, count) in soak(&bench, warm + done..warm + done + some).await {
             *counts.entry(name).or_insert(0) += count;
         }
         done += some;
