@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::{LazyLock, Mutex};
 
 use carboy_guard::{check, with_plain_newlines};
-use carboy_protocol::{LanguagePolicy, LanguageProfile};
+use carboy_protocol::{LanguagePolicy, LanguageProfile, PythonVersion};
 use cpython::Cpython;
 use libfuzzer_sys::fuzz_target;
 
@@ -20,7 +20,7 @@ static CPYTHON: LazyLock<Mutex<Cpython>> =
 fuzz_target!(|data: &[u8]| {
     let Ok(source) = std::str::from_utf8(data) else { return };
     for profile in LanguageProfile::ALL {
-        let report = check(source, &LanguagePolicy::of(profile));
+        let report = check(source, &LanguagePolicy::of(profile), PythonVersion::NEWEST);
         let lines = with_plain_newlines(source).split('\n').count();
         for violation in &report.violations {
             assert!((1..=lines).contains(&(violation.line as usize)));

@@ -21,6 +21,7 @@ mod limits;
 mod links;
 mod name;
 mod python_imports;
+mod pythons;
 mod rooms;
 mod rust_imports;
 mod rust_tokens;
@@ -77,6 +78,7 @@ fn tidy(root: &Path) -> io::Result<ExitCode> {
         arrows::check(&workspace),
         rooms::check(&tree)?,
         name::check(&tree, &workspace)?,
+        pythons::check(&tree)?,
         sources::check_files(&tree)?,
         sources::check_unsafe(&tree, &workspace)?,
         changelog::check_file(&tree)?,

@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use carboy_engine::{Config, Engine, EngineError, Installation, PoolConfig, RunError, ablated};
+use carboy_engine::{Config, Engine, EngineError, PoolConfig, RunError, ablated};
 use carboy_protocol::{Job, Outcome, Policy, Status, Walls};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex, OnceCell};
@@ -97,10 +97,9 @@ pub enum Controls {
 /// A drill on one host, with one interpreter, in one kind of walls.
 pub struct Drill {
     engine: Arc<Engine>,
-    installation: Installation,
-    python: PathBuf,
+    /// What its engines are made of. They write below the drill's own directory.
+    config: Config,
     walls: Walls,
-    scratch: PathBuf,
     controls: Controls,
     /// What there is when no attack is under way.
     at_rest: OnceCell<Traces>,
@@ -109,13 +108,8 @@ pub struct Drill {
 }
 
 impl Drill {
-    /// Prepares a drill.
-    pub fn new(
-        installation: Installation,
-        python: PathBuf,
-        walls: Walls,
-        controls: Controls,
-    ) -> Result<Drill, RunError> {
+    /// Prepares a drill of engines that are made like this.
+    pub fn new(config: Config, walls: Walls, controls: Controls) -> Result<Drill, RunError> {
         let os = failing("prepare");
         let folder = std::env::temp_dir();
         let scratch = folder.join(format!("carboy-drill-{}", random().map_err(os)?));
@@ -123,19 +117,16 @@ impl Drill {
             .map_err(|error| RunError::Engine(EngineError::Scratch { folder, error }))?;
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(&scratch, mode).map_err(os)?;
-        let config = Config {
-            scratch: scratch.clone(),
+        let config = Config { scratch, ..config };
+        let engine = Arc::new(Engine::new(Config {
             // No jar stands, so that whatever runs after a row is left behind by it.
             pool: PoolConfig { ceiling: 0, ..PoolConfig::default() },
-            ..Config::new(installation.clone(), &python)
-        };
-        let engine = Arc::new(Engine::new(config)?);
+            ..config.clone()
+        })?);
         Ok(Drill {
             engine,
-            installation,
-            python,
+            config,
             walls,
-            scratch,
             controls,
             at_rest: OnceCell::new(),
             neighbours: Mutex::default(),
@@ -152,7 +143,7 @@ impl Drill {
         // The zygote is there before anything is counted.
         let at_rest = self.at_rest.get_or_try_init(|| async {
             self.alive().await?;
-            Ok::<_, RunError>(Traces::at_rest(&self.scratch).await)
+            Ok::<_, RunError>(Traces::at_rest(&self.config.scratch).await)
         });
         let at_rest = at_rest.await?;
         let mut faults = Vec::new();
@@ -181,13 +172,7 @@ impl Drill {
         let mut neighbours = self.neighbours.lock().await;
         let neighbours = match &mut *neighbours {
             Some(neighbours) => neighbours,
-            none => {
-                let config = Config {
-                    scratch: self.scratch.clone(),
-                    ..Config::new(self.installation.clone(), &self.python)
-                };
-                none.insert(Neighbours::new(config, self.walls)?)
-            }
+            none => none.insert(Neighbours::new(self.config.clone(), self.walls)?),
         };
         let Judged { ended, faults } = neighbours.attack(row, &limits).await?;
         let control = match &row.control {
@@ -297,7 +282,7 @@ impl Drill {
             ends.join(", ")
         };
         self.alive().await?;
-        faults.extend(at_rest.back(&self.scratch).await);
+        faults.extend(at_rest.back(&self.config.scratch).await);
         Ok(ended)
     }
 
@@ -305,7 +290,7 @@ impl Drill {
         let mut fault = String::new();
         // Some attacks are races, and one that is won is enough.
         for _ in 0..CONTROL_TRIES {
-            fault = match control::bare(&self.python, row).await {
+            fault = match control::bare(&self.config.python, row).await {
                 Ok(damage) if !damage.is_empty() => return format!("bare: {}", damage.join(", ")),
                 Ok(_) => "the control failed: on the bare host it does not succeed either".into(),
                 Err(error) => format!("the control could not be run: {error}"),
@@ -360,7 +345,7 @@ fn report(
 impl Drop for Drill {
     fn drop(&mut self) {
         // The helper removes what was in it, and nobody can be told any more.
-        std::fs::remove_dir_all(&self.scratch).ok();
+        std::fs::remove_dir_all(&self.config.scratch).ok();
     }
 }
 

@@ -10,7 +10,7 @@ use crate::admit::budget::{Budget, LIGHT};
 use crate::admit::gate::{Gate, GateConfig};
 use crate::admit::{language, request};
 use crate::error::{RequestError, RunError};
-use crate::host::{Host, Installation, Python};
+use crate::host::{Host, Installation, Python, Versions};
 use crate::kernel::id::new_id;
 use crate::plan::{self, Base, Plan};
 use crate::pool::{Pool, PoolConfig};
@@ -27,6 +27,8 @@ pub struct Config {
     pub installation: Installation,
     /// The interpreter: a path, or a name on `PATH`.
     pub python: PathBuf,
+    /// Which versions of it are taken.
+    pub versions: Versions,
     /// Modules that the zygote imports once, for every jar.
     pub preload: Vec<String>,
     /// No job gets more than this, whatever it asks for.
@@ -46,6 +48,7 @@ impl Config {
         Config {
             installation,
             python: python.into(),
+            versions: Versions::default(),
             preload: vec![],
             ceiling: None,
             scratch: std::env::temp_dir(),
@@ -66,7 +69,7 @@ pub struct Engine {
 impl Engine {
     /// An engine for one interpreter. Nothing is started yet.
     pub fn new(config: Config) -> Result<Engine, RunError> {
-        let python = Python::find(&config.python)?;
+        let python = Python::find(&config.python, config.versions)?;
         let base = Base::resolve(Host::look(), config.installation, python, config.preload);
         let PoolConfig { ceiling, renew_after_forks, renew_after } = config.pool;
         let renewal = Renewal { after_forks: renew_after_forks, after: renew_after };
@@ -129,7 +132,8 @@ impl Engine {
         let id = new_id()?;
         let asked = Instant::now();
         let language = language::language(&policy, &job);
-        let report = carboy_guard::check_job(&job, &language);
+        let version = self.base().python.language;
+        let report = carboy_guard::check_job(&job, &language, version);
         if !report.is_clean() {
             return Ok(language::rejected(id, policy.walls, &report));
         }

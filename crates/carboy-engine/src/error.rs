@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use carboy_protocol::pipe::{FailureKind, RunFailure};
-use carboy_protocol::{PolicyFault, SetupFault};
+use carboy_protocol::{PolicyFault, PythonVersion, SetupFault, supported_pythons};
 
 /// The caller asked for something that cannot be.
 #[derive(Debug, thiserror::Error)]
@@ -66,6 +66,17 @@ pub enum RequestError {
         /// What is wrong with it.
         why: String,
     },
+    /// The interpreter named is newer than those that carboy is tested with.
+    #[error(
+        "the interpreter {} cannot be used: it is CPython {version}, and carboy is tested with {}",
+        .path.display(), supported_pythons!()
+    )]
+    NewPython {
+        /// What was named.
+        path: PathBuf,
+        /// Its version.
+        version: PythonVersion,
+    },
 }
 
 impl RequestError {
@@ -88,9 +99,15 @@ impl RequestError {
             RequestError::NoMemory { .. } => Some(
                 "lower limits.memory_bytes or limits.file_bytes; `carboy doctor` shows the budget",
             ),
-            RequestError::Python { .. } => {
-                Some("name a CPython from 3.10 to 3.13, or the bin/python of a venv, with --python")
-            }
+            RequestError::Python { .. } => Some(concat!(
+                "name a CPython from ",
+                supported_pythons!(),
+                ", or the bin/python of a venv, with --python"
+            )),
+            RequestError::NewPython { .. } => Some(
+                "name an older one with --python, or try this one with --untested-python (in Python: \
+                 untested_python=True)",
+            ),
         }
     }
 }

@@ -40,7 +40,7 @@ mod verdict;
 pub use admit::gate::GateConfig;
 pub use engine::{Config, Engine};
 pub use error::{Busy, EngineError, RequestError, RunError};
-pub use host::{Host, Installation, Memory, Python};
+pub use host::{Host, Installation, Memory, Python, Versions};
 pub use plan::{Plan, ablated};
 pub use pool::PoolConfig;
 pub use runner::{Answer, Call, Chunk, IN_FLIGHT, RunOptions, Runner, Stream, ToolHost};

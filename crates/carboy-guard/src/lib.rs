@@ -8,9 +8,10 @@
 //!
 //! ```
 //! use carboy_guard::check;
-//! use carboy_protocol::{LanguagePolicy, LanguageProfile};
+//! use carboy_protocol::{LanguagePolicy, LanguageProfile, PythonVersion};
 //!
-//! let report = check("import subprocess", &LanguagePolicy::of(LanguageProfile::Agent));
+//! let agent = LanguagePolicy::of(LanguageProfile::Agent);
+//! let report = check("import subprocess", &agent, PythonVersion::NEWEST);
 //! assert_eq!(report.violations[0].rule.id(), "import-not-granted");
 //! ```
 //!
@@ -33,8 +34,8 @@ mod walk;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use carboy_protocol::{Job, LanguagePolicy, LanguageProfile};
-use ruff_python_ast::{ModModule, PythonVersion};
+use carboy_protocol::{Job, LanguagePolicy, LanguageProfile, PythonVersion};
+use ruff_python_ast::ModModule;
 use ruff_python_parser::{Mode, ParseOptions, Parsed, parse_unchecked};
 use ruff_text_size::TextRange;
 
@@ -46,15 +47,20 @@ pub use walk::{Fact, Seen};
 use profile::Grants;
 use report::Findings;
 
-/// Checks a program and reports everything in it that the policy does not allow.
-pub fn check(source: &str, policy: &LanguagePolicy) -> Report {
-    check_given(source, policy, HashSet::new())
+/// Checks a program for this version of Python and reports everything in it that the policy does not allow.
+pub fn check(source: &str, policy: &LanguagePolicy, version: PythonVersion) -> Report {
+    check_given(source, policy, version, HashSet::new())
 }
 
-fn check_given(source: &str, policy: &LanguagePolicy, given: HashSet<&str>) -> Report {
+fn check_given(
+    source: &str,
+    policy: &LanguagePolicy,
+    version: PythonVersion,
+    given: HashSet<&str>,
+) -> Report {
     let Some(grants) = Grants::of(policy) else { return Report::default() };
     let source = &*with_plain_newlines(source);
-    match parsed(source, grants.profile.source_bytes) {
+    match parsed(source, grants.profile.source_bytes, version) {
         Err(found) => found.report(source),
         Ok(parsed) => {
             let walked = walk::walk(&parsed, &grants, given);
@@ -68,18 +74,18 @@ fn check_given(source: &str, policy: &LanguagePolicy, given: HashSet<&str>) -> R
 }
 
 /// Checks the program of a job. Inputs and tools of the job hide builtins of the same name.
-pub fn check_job(job: &Job, policy: &LanguagePolicy) -> Report {
+pub fn check_job(job: &Job, policy: &LanguagePolicy, version: PythonVersion) -> Report {
     let inputs = job.inputs.keys().map(String::as_str);
     let given = inputs.chain(job.tools.iter().map(|tool| tool.name.as_str())).collect();
-    check_given(&job.code, policy, given)
+    check_given(&job.code, policy, version, given)
 }
 
 /// The names, attributes, imports and strings that the guard sees in a program, or nothing if it cannot
 /// be parsed. Tests compare this with what CPython sees.
-pub fn facts(source: &str) -> Option<Vec<Fact>> {
+pub fn facts(source: &str, version: PythonVersion) -> Option<Vec<Fact>> {
     let policy = LanguagePolicy::of(LanguageProfile::Agent);
     let grants = Grants::of(&policy)?;
-    let parsed = parsed(&with_plain_newlines(source), usize::MAX).ok()?;
+    let parsed = parsed(&with_plain_newlines(source), usize::MAX, version).ok()?;
     Some(walk::walk_noting(&parsed, &grants, HashSet::new(), Some(vec![])).1)
 }
 
@@ -103,12 +109,19 @@ pub fn with_plain_newlines(source: &str) -> Cow<'_, str> {
     }
 }
 
-fn parsed(source: &str, most: usize) -> Result<Parsed<ModModule>, Findings> {
+fn parsed(
+    source: &str,
+    most: usize,
+    version: PythonVersion,
+) -> Result<Parsed<ModModule>, Findings> {
     let found = source::look(source, most);
     if !found.is_empty() {
         return Err(found);
     }
-    let options = ParseOptions::from(Mode::Module).with_target_version(PythonVersion::PY313);
+    // Of one that is newer than any we know, what the newest has is understood.
+    let known = version.min(PythonVersion::NEWEST);
+    let options =
+        ParseOptions::from(Mode::Module).with_target_version((known.major, known.minor).into());
     let parsed = parse_unchecked(source, options);
     if let Some(error) = parsed.errors().first() {
         let message = format_args!("invalid syntax: {}", error.error);
@@ -119,7 +132,7 @@ fn parsed(source: &str, most: usize) -> Result<Parsed<ModModule>, Findings> {
         return Err(Findings::one(Rule::Syntax, error.location, message, instead));
     }
     if let Some(error) = parsed.unsupported_syntax_errors().first() {
-        let instead = "use syntax of Python 3.10 to 3.13";
+        let instead = format_args!("write it without syntax that is newer than Python {known}");
         return Err(Findings::one(Rule::UnknownSyntax, error.range, error, instead));
     }
     // A module is what was asked for.
@@ -134,7 +147,7 @@ mod tests {
     use super::*;
 
     fn agent(source: &str) -> Report {
-        check(source, &LanguagePolicy::of(LanguageProfile::Agent))
+        check(source, &LanguagePolicy::of(LanguageProfile::Agent), PythonVersion::NEWEST)
     }
 
     #[test]
@@ -144,8 +157,8 @@ mod tests {
         {
             let policy = LanguagePolicy::of(profile);
             let long = line.repeat(most / line.len());
-            assert!(check(&long, &policy).is_clean());
-            let report = check(&(long + "# and more than that"), &policy);
+            assert!(check(&long, &policy, PythonVersion::NEWEST).is_clean());
+            let report = check(&(long + "# and more than that"), &policy, PythonVersion::NEWEST);
             assert_eq!(report.violations[0].rule, Rule::SourceSize);
         }
     }

@@ -1,6 +1,6 @@
 //! The cases of `golden/guard.json`, which the runtime half of the guard decides too.
 
-use carboy_protocol::{LanguagePolicy, LanguageProfile};
+use carboy_protocol::{LanguagePolicy, LanguageProfile, PythonVersion};
 use serde::Deserialize;
 
 use crate::check;
@@ -64,7 +64,7 @@ fn program(own: &[String], line: &str) -> String {
 
 /// The rule by which the last line of a program is refused, if it is.
 fn rule(source: &str) -> Option<&'static str> {
-    let report = check(source, &LanguagePolicy::of(LanguageProfile::Agent));
+    let report = check(source, &LanguagePolicy::of(LanguageProfile::Agent), PythonVersion::NEWEST);
     let line = source.lines().count() as u32;
     report.violations.iter().find(|one| one.line == line).map(|one| one.rule.id())
 }

@@ -20,15 +20,18 @@ fn every_refused_program_is_refused_as_its_page_says() {
     let cases = cases(Kind::Refused);
     let (mut said, mut missed) = (vec![], vec![]);
     for case in cases.iter().filter(|case| case.is("refused")) {
-        let report = check(&case.code, &LanguagePolicy::of(case.profile));
+        let report = check(&case.code, &LanguagePolicy::of(case.profile), case.version);
         if !report.violations.iter().any(|one| one.rule.id() == case.page) {
             missed.push(format!("{}\n{}", case.name(), text(&report)));
         }
-        let hook = check(&case.code, &LanguagePolicy::of(LanguageProfile::Hook));
+        let hook = check(&case.code, &LanguagePolicy::of(LanguageProfile::Hook), case.version);
         if hook.is_clean() {
             missed.push(format!("{}: taken by the profile hook", case.name()));
         }
-        assert!(check(&case.code, &LanguagePolicy::default()).is_clean(), "open refuses nothing");
+        assert!(
+            check(&case.code, &LanguagePolicy::default(), case.version).is_clean(),
+            "open refuses nothing"
+        );
         said.push((case, text(&report)));
     }
     assert!(missed.is_empty(), "not refused by the rule of the page:\n{}", missed.join("\n"));
@@ -39,7 +42,7 @@ fn every_refused_program_is_refused_as_its_page_says() {
 fn no_program_that_must_pass_is_refused() {
     let mut wrong = vec![];
     for case in cases(Kind::Passes) {
-        let report = check(&case.code, &LanguagePolicy::of(case.profile));
+        let report = check(&case.code, &LanguagePolicy::of(case.profile), case.version);
         if !report.is_clean() {
             wrong.push(format!("{}\n{}", case.name(), text(&report)));
         }

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail by panicking")]
 
 use carboy_guard::check;
-use carboy_protocol::{LanguagePolicy, LanguageProfile};
+use carboy_protocol::{LanguagePolicy, LanguageProfile, PythonVersion};
 
 /// How long the small source of each pair is, in bytes, and how much longer the large one.
 const SMALL: usize = 1 << 14;
@@ -25,7 +25,7 @@ fn cpu_time() -> u64 {
 fn time(source: &str) -> f64 {
     let policy = LanguagePolicy::of(LanguageProfile::Agent);
     let start = cpu_time();
-    let report = check(source, &policy);
+    let report = check(source, &policy, PythonVersion::NEWEST);
     let took = (cpu_time() - start) as f64;
     drop(report);
     took

@@ -111,8 +111,11 @@ pub fn hint(fault: &SetupFault) -> &'static str {
             "could not create the jar's writable directory; `carboy doctor` shows what is missing"
         }
         "interpreter" => {
-            "the interpreter must be a CPython from 3.10 to 3.13 that the jar's user can read; \
-             name another with --python"
+            concat!(
+                "the interpreter must be a CPython from ",
+                carboy_protocol::supported_pythons!(),
+                " that the jar's user can read; name another with --python"
+            )
         }
         "fork" => "the host is short of processes, memory or namespaces; try again with fewer runs",
         _ => "`carboy doctor` shows what this host offers",

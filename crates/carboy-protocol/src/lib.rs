@@ -30,6 +30,7 @@ mod outcome;
 pub mod pipe;
 mod policy;
 mod preset;
+mod python;
 pub mod quantity;
 mod text;
 mod tool;
@@ -47,6 +48,7 @@ pub use outcome::{
 };
 pub use policy::{Network, Policy, Walls};
 pub use preset::Preset;
+pub use python::PythonVersion;
 pub use text::OutputText;
 pub use tool::{Call, CallStatus, Tool, ToolCall, ToolFault, ToolFaultKind};
 pub use visible::{is_hidden, visible_json};

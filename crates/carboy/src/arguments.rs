@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
-use carboy_engine::{Config, Engine, Installation, PoolConfig};
-use carboy_protocol::{ExitCode, LanguageProfile, Policy, Preset, Walls};
+use carboy_engine::{Config, Engine, Installation, PoolConfig, Python, Versions};
+use carboy_protocol::{
+    ExitCode, LanguageProfile, Policy, Preset, PythonVersion, Walls, supported_pythons,
+};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::failure::{Failure, Reader};
@@ -53,9 +55,8 @@ impl Command {
 
 #[derive(Args)]
 pub struct Pipe {
-    /// The interpreter: a CPython from 3.10 to 3.13, or the python of a venv
-    #[arg(long, value_name = "PATH", default_value = "python3")]
-    pub python: PathBuf,
+    #[command(flatten)]
+    pub interpreter: Interpreter,
     /// Modules to import before jobs come, once for all
     #[arg(long, value_name = "MODULE", value_delimiter = ',')]
     pub preload: Vec<String>,
@@ -91,9 +92,8 @@ pub struct Drill {
     /// Print the rows and attack nothing
     #[arg(long)]
     pub list: bool,
-    /// The interpreter inside
-    #[arg(long, value_name = "PATH", default_value = "python3")]
-    pub python: PathBuf,
+    #[command(flatten)]
+    pub interpreter: Interpreter,
     /// Rows from this folder instead of those that the program carries
     #[arg(long, value_name = "FOLDER")]
     pub corpus: Option<PathBuf>,
@@ -110,9 +110,8 @@ pub struct Drill {
 
 #[derive(Args)]
 pub struct Bench {
-    /// The interpreter to measure with; one that has numpy and pandas shows them too
-    #[arg(long, value_name = "PATH", default_value = "python3")]
-    pub python: PathBuf,
+    #[command(flatten)]
+    pub interpreter: Interpreter,
     /// Also time other sandboxes, where they are installed
     #[arg(long)]
     pub peers: bool,
@@ -174,6 +173,9 @@ pub struct Check {
     /// A policy file, for the modules that it grants beyond the profile
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
+    /// The version of Python that the script is to run on
+    #[arg(long, value_name = "VERSION", default_value_t = PythonVersion::NEWEST)]
+    pub python_version: PythonVersion,
     /// Print the report as JSON
     #[arg(long)]
     pub json: bool,
@@ -181,9 +183,8 @@ pub struct Check {
 
 #[derive(Args)]
 pub struct Doctor {
-    /// The interpreter to examine
-    #[arg(long, value_name = "PATH", default_value = "python3")]
-    pub python: PathBuf,
+    #[command(flatten)]
+    pub interpreter: Interpreter,
     /// Import and preload each installed package behind the walls, and say what failed
     #[arg(long)]
     pub packages: bool,
@@ -204,6 +205,30 @@ pub struct Explain {
     pub json: bool,
 }
 
+/// The interpreter, which most commands need.
+#[derive(Args)]
+pub struct Interpreter {
+    #[arg(long, value_name = "PATH", default_value = "python3", help = concat!(
+        "The interpreter: a CPython from ", supported_pythons!(), ", or the python of a venv"
+    ))]
+    pub python: PathBuf,
+    /// Take a CPython that is newer than those carboy is tested with
+    #[arg(long)]
+    pub untested_python: bool,
+}
+
+impl Interpreter {
+    /// Which versions are taken.
+    pub fn versions(&self) -> Versions {
+        if self.untested_python { Versions::Newer } else { Versions::Tested }
+    }
+
+    /// Looks for it, and asks it what it is.
+    pub fn find(&self) -> Result<Python, Failure> {
+        Ok(Python::find(&self.python, self.versions())?)
+    }
+}
+
 /// What `run` and `explain` have in common: the policy and the interpreter.
 #[derive(Args)]
 pub struct Choice {
@@ -219,9 +244,8 @@ pub struct Choice {
     /// Which Python the script may be written in, if not what the policy says
     #[arg(long, value_name = "PROFILE")]
     pub profile: Option<ProfileName>,
-    /// The interpreter: a CPython from 3.10 to 3.13, or the python of a venv
-    #[arg(long, value_name = "PATH", default_value = "python3")]
-    pub python: PathBuf,
+    #[command(flatten)]
+    pub interpreter: Interpreter,
     /// Modules to import before the run starts, outside its limits
     #[arg(long, value_name = "MODULE", value_delimiter = ',')]
     pub preload: Vec<String>,
@@ -289,17 +313,18 @@ impl Choice {
 
     /// An engine for the interpreter chosen.
     pub fn engine(&self) -> Result<Engine, Failure> {
-        engine(self.python.clone(), self.preload.clone())
+        engine(&self.interpreter, self.preload.clone())
     }
 }
 
 /// An engine whose helper is this program.
-pub fn engine(python: PathBuf, preload: Vec<String>) -> Result<Engine, Failure> {
+pub fn engine(interpreter: &Interpreter, preload: Vec<String>) -> Result<Engine, Failure> {
     Ok(Engine::new(Config {
         preload,
+        versions: interpreter.versions(),
         // One run needs one jar.
         pool: PoolConfig { ceiling: 0, ..PoolConfig::default() },
-        ..Config::new(Installation::own(), python)
+        ..Config::new(Installation::own(), &interpreter.python)
     })?)
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use carboy_engine::{Installation, Python};
+use carboy_engine::Installation;
 use serde_json::{Map, Value, json};
 
 use crate::arguments::{self, BenchPart};
@@ -11,14 +11,19 @@ use crate::failure::{Failure, print, print_json};
 use crate::paint::Paint;
 
 pub async fn bench(arguments: arguments::Bench) -> Result<std::process::ExitCode, Failure> {
-    let python = Python::find(&arguments.python)?.program;
+    let python = arguments.interpreter.find()?.program;
     let size = if arguments.quick {
         Size { paced: 200, loaded: 800 }
     } else {
         Size { paced: 1000, loaded: 4000 }
     };
-    let mut bench =
-        bench::Bench { installation: Installation::own(), python, size, raw: Map::new() };
+    let mut bench = bench::Bench {
+        installation: Installation::own(),
+        python,
+        versions: arguments.interpreter.versions(),
+        size,
+        raw: Map::new(),
+    };
     let progress = Progress(!arguments.json);
     let mut report = json!({ "machine": bench::machine(&bench.python), "job": bench::JOB });
 

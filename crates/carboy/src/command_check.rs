@@ -25,7 +25,7 @@ pub fn check_file(arguments: &Check) -> Result<std::process::ExitCode, Failure> 
         language.profile = profile.into();
     }
     let source = read_script(&arguments.file)?;
-    let report = check(&source, &language);
+    let report = check(&source, &language, arguments.python_version);
     let name = match arguments.file.to_str() {
         Some("-") => "<stdin>".into(),
         _ => arguments.file.display().to_string(),

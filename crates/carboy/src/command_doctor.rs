@@ -8,7 +8,7 @@ use crate::failure::{Failure, print, print_json};
 use crate::paint::Paint;
 
 pub async fn doctor(arguments: Doctor) -> Result<std::process::ExitCode, Failure> {
-    let engine = arguments::engine(arguments.python, arguments.preload)?;
+    let engine = arguments::engine(&arguments.interpreter, arguments.preload)?;
     let report = examine(&engine).await;
     engine.shutdown().await;
     if arguments.json {

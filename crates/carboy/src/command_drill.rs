@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use carboy_drill::{Controls, Drill, Report, Row, corpus, is_quick, workers};
-use carboy_engine::{Installation, Python, ablated};
+use carboy_engine::{Config, Installation, ablated};
 use carboy_protocol::{ExitCode, Walls};
 use serde_json::{Value, json};
 
@@ -93,14 +93,18 @@ pub async fn drill(arguments: arguments::Drill) -> Result<std::process::ExitCode
 impl arguments::Drill {
     /// A drill as it was asked for.
     fn prepare(&self) -> Result<Drill, Failure> {
-        let python = Python::find(&self.python)?.program;
+        let python = self.interpreter.find()?.program;
         let controls = match (self.controls, self.quick || !ablated().is_empty()) {
             // With a layer missing, or in a hurry, nothing is shown of the limits.
             (false, true) => Controls::None,
             (false, false) => Controls::Raised,
             (true, _) => Controls::All,
         };
-        Ok(Drill::new(Installation::own(), python, self.walls.into(), controls)?)
+        let config = Config {
+            versions: self.interpreter.versions(),
+            ..Config::new(Installation::own(), python)
+        };
+        Ok(Drill::new(config, self.walls.into(), controls)?)
     }
 
     /// How many processes attack so many rows. A few rows are done before another engine is warm.
@@ -113,14 +117,18 @@ impl arguments::Drill {
     fn worker(&self, program: &Path) -> tokio::process::Command {
         let mut command = tokio::process::Command::new(program);
         command.args(["drill", "--worker", "--walls", Walls::from(self.walls).as_str()]);
-        command.arg("--python").arg(&self.python);
+        command.arg("--python").arg(&self.interpreter.python);
         if let Some(corpus) = &self.corpus {
             command.arg("--corpus").arg(corpus);
         }
         if let Some(repeats) = self.repeats {
             command.arg("--repeats").arg(repeats.to_string());
         }
-        for (asked, flag) in [(self.controls, "--controls"), (self.quick, "--quick")] {
+        for (asked, flag) in [
+            (self.controls, "--controls"),
+            (self.quick, "--quick"),
+            (self.interpreter.untested_python, "--untested-python"),
+        ] {
             command.args(asked.then_some(flag));
         }
         command

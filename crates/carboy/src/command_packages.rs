@@ -4,14 +4,13 @@
 //! The interpreter is asked for its packages in a jar too, because listing them reads what they wrote.
 
 use std::io::{IsTerminal, Write};
-use std::path::{Path, PathBuf};
 
 use carboy_engine::{Engine, RunError};
 use carboy_protocol::{ExitCode, Job, Outcome, Policy, Preset};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::arguments;
+use crate::arguments::{self, Interpreter};
 use crate::failure::{Failure, print, print_json};
 use crate::guest_text::visible;
 use crate::paint::Paint;
@@ -71,8 +70,8 @@ struct Row {
 }
 
 /// Tries every package of an interpreter.
-pub async fn packages(python: &Path, json: bool) -> Result<std::process::ExitCode, Failure> {
-    let engine = arguments::engine(python.into(), vec![])?;
+pub async fn packages(python: &Interpreter, json: bool) -> Result<std::process::ExitCode, Failure> {
+    let engine = arguments::engine(python, vec![])?;
     let installed = installed(&engine).await?;
     let some: Vec<_> = installed
         .iter()
@@ -92,7 +91,7 @@ pub async fn packages(python: &Path, json: bool) -> Result<std::process::ExitCod
     }
     engine.shutdown().await;
     if json {
-        print_json(&json!({ "python": python, "packages": rows }))?;
+        print_json(&json!({ "python": python.python, "packages": rows }))?;
     } else {
         print(&table(&rows, Paint::stdout()))?;
     }
@@ -125,7 +124,7 @@ fn job(code: &str) -> Job {
 
 async fn tried(
     engine: &Engine,
-    python: &Path,
+    python: &Interpreter,
     one: &Installed,
     module: &str,
 ) -> Result<Row, Failure> {
@@ -139,12 +138,12 @@ async fn tried(
         import_ms: outcome.usage.wall_ms,
         peak_memory_bytes: outcome.usage.peak_memory_bytes,
         refused: refused.map(|denial| denial.what.clone()).collect(),
-        preload_error: preloaded(python.into(), module).await?,
+        preload_error: preloaded(python, module).await?,
     })
 }
 
 /// Why a module cannot be preloaded, if it cannot.
-async fn preloaded(python: PathBuf, module: &str) -> Result<Option<String>, Failure> {
+async fn preloaded(python: &Interpreter, module: &str) -> Result<Option<String>, Failure> {
     let engine = arguments::engine(python, vec![module.into()])?;
     let run = engine.run(job("result = 1\n")).await;
     engine.shutdown().await;

@@ -26,8 +26,11 @@ pub async fn serve(
 ) -> Result<std::process::ExitCode, Failure> {
     let ends = socket.map_or_else(pipe::Ends::standard, pipe::Ends::socket);
     let ends = ends.map_err(Failure::os("watch the caller's ends"))?;
-    let config =
-        Config { preload: arguments.preload, ..Config::new(Installation::own(), arguments.python) };
+    let config = Config {
+        preload: arguments.preload,
+        versions: arguments.interpreter.versions(),
+        ..Config::new(Installation::own(), arguments.interpreter.python)
+    };
     let engine = Engine::new(config)?;
     let python = engine.python().version.clone();
     pipe::serve(Desk::new(engine), python, ends).await?;

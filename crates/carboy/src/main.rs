@@ -59,7 +59,7 @@ fn main() -> ExitCode {
                 Command::Run(run) => command_run::run(run).await,
                 Command::Check(check) => command_check::check_file(&check),
                 Command::Doctor(doctor) if doctor.packages => {
-                    command_packages::packages(&doctor.python, doctor.json).await
+                    command_packages::packages(&doctor.interpreter, doctor.json).await
                 }
                 Command::Doctor(doctor) => command_doctor::doctor(doctor).await,
                 Command::Explain(explain) => command_explain::explain(explain),

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 pub use install::Installation;
 pub use memory::Memory;
-pub use python::Python;
+pub use python::{Python, Versions};
 
 /// A user id that nothing on a host owns: above every range that distributions hand out.
 const NOBODY: u32 = 1_900_000_000;

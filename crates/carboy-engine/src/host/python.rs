@@ -3,9 +3,20 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use carboy_protocol::{PythonVersion, supported_pythons};
 use serde::{Deserialize, Serialize};
 
 use crate::error::RequestError;
+
+/// Which versions of CPython an engine takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Versions {
+    /// Those that carboy is tested with.
+    #[default]
+    Tested,
+    /// Newer ones too. The walls are the same; what its library needs of them is not known.
+    Newer,
+}
 
 /// A CPython that can become a zygote.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -14,6 +25,9 @@ pub struct Python {
     pub program: PathBuf,
     /// Its version.
     pub version: String,
+    /// Its version, as far as the language goes.
+    #[serde(skip)]
+    pub language: PythonVersion,
     /// The venv it belongs to.
     pub venv: Option<PathBuf>,
     /// Directories and files it reads: its prefix or standard library, its shared library.
@@ -30,6 +44,7 @@ print(json.dumps({
   'program': sys.executable,
   'implementation': sys.implementation.name,
   'version': list(sys.version_info[:3]),
+  'flags': sys.abiflags,
   'prefix': sys.base_prefix,
   'exec_prefix': sys.base_exec_prefix,
   'stdlib': [sysconfig.get_path('stdlib'), sysconfig.get_path('platstdlib')],
@@ -41,7 +56,8 @@ print(json.dumps({
 struct Answer {
     program: PathBuf,
     implementation: String,
-    version: [u32; 3],
+    version: [u8; 3],
+    flags: String,
     prefix: PathBuf,
     exec_prefix: PathBuf,
     stdlib: [PathBuf; 2],
@@ -53,7 +69,7 @@ const SHARED_PREFIXES: [&str; 3] = ["/", "/usr", "/usr/local"];
 
 impl Python {
     /// Finds `name` (a path, or a name on `PATH`) and asks it what it is.
-    pub fn find(name: &Path) -> Result<Python, RequestError> {
+    pub fn find(name: &Path, versions: Versions) -> Result<Python, RequestError> {
         let wrong = |why: String| RequestError::Python { path: name.into(), why };
         let program = locate(name).ok_or_else(|| wrong("there is no such program".into()))?;
         let output = Command::new(&program)
@@ -69,22 +85,38 @@ impl Python {
         let answer: Answer = serde_json::from_slice(&output.stdout)
             .map_err(|_| wrong("it does not answer like a Python".into()))?;
         let [major, minor, micro] = answer.version;
-        if answer.implementation != "cpython" || major != 3 || !(10..=13).contains(&minor) {
-            return Err(wrong(format!(
-                "it is {} {major}.{minor}; CPython 3.10 to 3.13 is needed",
-                answer.implementation
-            )));
+        let language = PythonVersion { major, minor };
+        if answer.implementation != "cpython" || language < PythonVersion::OLDEST {
+            let what = &answer.implementation;
+            let needed = concat!("CPython ", supported_pythons!(), " is needed");
+            return Err(wrong(format!("it is {what} {language}; {needed}")));
+        }
+        if answer.flags.contains('t') {
+            return Err(wrong(
+                "it is a free-threaded build, which may start threads of its own; a zygote is forked, \
+                 and must have one thread"
+                    .into(),
+            ));
+        }
+        if !language.is_supported() && versions == Versions::Tested {
+            return Err(RequestError::NewPython { path: name.into(), version: language });
         }
         // Its own word for where it is: what we were given may be a script that starts it.
         let program = answer.program.clone();
         let venv = venv_of(&program);
-        let readable = answer.readable(minor, &program, venv.as_deref());
-        Ok(Python { program, version: format!("{major}.{minor}.{micro}"), venv, readable })
+        let readable = answer.readable(language, &program, venv.as_deref());
+        let version = format!("{language}.{micro}");
+        Ok(Python { program, version, language, venv, readable })
     }
 }
 
 impl Answer {
-    fn readable(&self, minor: u32, program: &Path, venv: Option<&Path>) -> Vec<PathBuf> {
+    fn readable(
+        &self,
+        language: PythonVersion,
+        program: &Path,
+        venv: Option<&Path>,
+    ) -> Vec<PathBuf> {
         let mut paths = Vec::new();
         let shared = |path: &Path| SHARED_PREFIXES.iter().any(|known| path == Path::new(known));
         for prefix in [&self.prefix, &self.exec_prefix] {
@@ -96,7 +128,7 @@ impl Answer {
         if shared(&self.prefix) {
             // Debian keeps packages for all its interpreters here, and local ones there.
             paths.push("/usr/lib/python3".into());
-            paths.push(format!("/usr/local/lib/python3.{minor}").into());
+            paths.push(format!("/usr/local/lib/python{language}").into());
         }
         paths.extend(program.canonicalize());
         paths.extend(venv.map(Path::to_path_buf));

@@ -62,7 +62,7 @@ fn temporary(mounts: &[Mount], links: &[Link]) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use carboy_protocol::{Policy, Walls};
+    use carboy_protocol::{Policy, PythonVersion, Walls};
 
     use super::*;
     use crate::host::Memory;
@@ -108,6 +108,7 @@ mod tests {
         let python = Python {
             program,
             version: "3.11.0".into(),
+            language: PythonVersion { major: 3, minor: 11 },
             venv: None,
             readable: vec![folder.join("lib")],
         };

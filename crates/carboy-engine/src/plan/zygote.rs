@@ -52,7 +52,16 @@ pub(crate) fn zygote(
         temporary: inside.temporary,
         remove_at_end: folder,
         program: base.python.program.clone(),
-        arguments: vec!["-I".into(), "-B".into(), "-c".into(), boot],
+        arguments: vec![
+            "-I".into(),
+            "-B".into(),
+            // From 3.14 on another process could have an interpreter run code of its own. Older ones do
+            // not know the option and pass over it; the variable for it is no use under `-I`.
+            "-X".into(),
+            "disable-remote-debug".into(),
+            "-c".into(),
+            boot,
+        ],
         environment: environment(&home),
     };
     #[cfg(feature = "ablation")]

@@ -9,6 +9,15 @@ use ruff_text_size::Ranged;
 use crate::rule::Rule;
 use crate::walk::walker::{Place, Seen, Walker};
 
+/// Whether a string with fields shows the text of an expression in it, which a sentry would change.
+#[derive(Clone, Copy)]
+enum KeepsText {
+    /// An f-string: behind `=`.
+    WhereAsked,
+    /// A template string.
+    Always,
+}
+
 impl<'a> Walker<'a> {
     pub fn some(&mut self, expr: Option<&'a Expr>) {
         if let Some(expr) = expr {
@@ -84,11 +93,17 @@ impl<'a> Walker<'a> {
                 for part in &node.value {
                     match part {
                         FStringPart::Literal(_) => {}
-                        FStringPart::FString(part) => self.interpolated(&part.elements),
+                        FStringPart::FString(part) => {
+                            self.interpolated(&part.elements, KeepsText::WhereAsked);
+                        }
                     }
                 }
             }
-            Expr::TString(node) => self.unknown(node.range(), "template strings"),
+            Expr::TString(node) => {
+                for part in &node.value {
+                    self.interpolated(&part.elements, KeepsText::Always);
+                }
+            }
             Expr::StringLiteral(node) => self.see(Seen::Text, node.value.to_str()),
             Expr::BytesLiteral(_)
             | Expr::NumberLiteral(_)
@@ -131,21 +146,30 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn interpolated(&mut self, elements: &'a InterpolatedStringElements) {
+    fn interpolated(&mut self, elements: &'a InterpolatedStringElements, keeps: KeepsText) {
         for element in elements {
             match element {
                 InterpolatedStringElement::Literal(_) => {}
                 InterpolatedStringElement::Interpolation(element) => {
                     let sentries = self.sentries.len();
                     self.expr(&element.expression);
-                    if element.debug_text.is_some() && self.sentries.len() > sentries {
+                    let shows = match keeps {
+                        KeepsText::WhereAsked => {
+                            element.debug_text.is_some().then_some("`=` in an f-string shows")
+                        }
+                        KeepsText::Always => Some("a template string keeps"),
+                    };
+                    if let Some(shows) = shows
+                        && self.sentries.len() > sentries
+                    {
                         self.sentries.truncate(sentries);
-                        let message = "`=` in an f-string shows the source text, so this call cannot be checked";
+                        let message =
+                            format_args!("{shows} the source text, so this call cannot be checked");
                         let instead = "call it first, and format the result";
                         self.refuse(Rule::FormatTraversal, element.range(), message, instead);
                     }
                     if let Some(spec) = &element.format_spec {
-                        self.interpolated(&spec.elements);
+                        self.interpolated(&spec.elements, keeps);
                     }
                 }
             }

@@ -76,6 +76,9 @@ impl<'a> Walker<'a> {
             ("concurrent.futures", "ProcessPoolExecutor") => {
                 "processes cannot be started; use threads: ThreadPoolExecutor"
             }
+            ("concurrent.futures", "InterpreterPoolExecutor") | ("concurrent", "interpreters") => {
+                "other interpreters cannot be started; use threads: ThreadPoolExecutor"
+            }
             ("numpy", "memmap" | "fromfile") => "use numpy.load or numpy.loadtxt",
             ("joblib", "load" | "dump" | "Memory") => {
                 "loading a joblib file runs code; use json, or numpy.save without pickles"
@@ -92,7 +95,9 @@ impl<'a> Walker<'a> {
                 "build the expression from symbols"
             }
             ("string", "Formatter") => "use f-strings or str.format",
-            ("typing", "get_type_hints") => "write the types where you need them",
+            ("typing", "get_type_hints" | "evaluate_forward_ref") => {
+                "write the types where you need them"
+            }
             ("dataclasses", "make_dataclass") => "write a class statement",
             _ if TABLES.names.stdlib.contains(name) => "import that module directly",
             _ if name.starts_with('_') => "use the module's public names",

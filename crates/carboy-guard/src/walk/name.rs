@@ -7,7 +7,7 @@ use crate::names::{is_dunder, shown};
 use crate::rule::Rule;
 use crate::walk::walker::{Place, Seen, Walker};
 
-/// Builtins of CPython 3.10 to 3.14, and what `site` adds, that no profile must grant to be there.
+/// Builtins of every CPython that is supported, and what `site` adds, that no profile must grant to be there.
 /// What a profile grants of them is in its file.
 const BUILTINS: &[&str] = &[
     "aiter",
@@ -95,8 +95,9 @@ impl<'a> Walker<'a> {
         if self.reserved(name, range) {
             return;
         }
-        if name == "__import__" {
-            let message = "the builtin `__import__` is not allowed by this profile";
+        if matches!(name, "__import__" | "__lazy_import__") {
+            let message =
+                format_args!("the builtin {} is not allowed by this profile", shown(name));
             self.refuse(Rule::BlockedBuiltin, range, message, "use an import statement");
         } else if is_dunder(name) {
             let own = self.place == Place::Class && self.grants.method(name);

@@ -106,18 +106,12 @@ impl<'a> Walker<'a> {
                 self.some(node.msg.as_deref());
             }
             Stmt::Import(node) => {
-                if node.is_lazy {
-                    self.unknown(node.range(), "lazy imports");
-                }
                 for alias in &node.names {
                     self.import(alias);
                     self.alias(alias);
                 }
             }
             Stmt::ImportFrom(node) => {
-                if node.is_lazy {
-                    self.unknown(node.range(), "lazy imports");
-                }
                 self.import_from(node);
                 for alias in &node.names {
                     self.see(Seen::Imported, alias.name.as_str());

@@ -81,7 +81,7 @@ impl<'a> Walker<'a> {
     }
 
     pub fn unknown(&mut self, range: TextRange, what: &str) {
-        let instead = "use syntax of Python 3.10 to 3.13";
+        let instead = "write plain Python";
         self.refuse(Rule::UnknownSyntax, range, format_args!("{what} are not supported"), instead);
     }
 

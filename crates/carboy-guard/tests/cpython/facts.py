@@ -28,7 +28,7 @@ def facts(tree):
     while nodes:
         node = nodes.pop()
         kind = type(node).__name__
-        if kind == "JoinedStr":
+        if kind in ("JoinedStr", "TemplateStr"):
             # The text between its fields is cut up differently from version to version.
             nodes.extend(part for part in node.values if type(part).__name__ != "Constant")
             continue

@@ -5,11 +5,13 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use carboy_guard::{Fact, facts};
+use carboy_protocol::PythonVersion;
 
 /// A running interpreter.
 pub struct Cpython {
     child: Child,
     answers: BufReader<ChildStdout>,
+    version: PythonVersion,
 }
 
 /// What came of a comparison.
@@ -35,7 +37,7 @@ impl Cpython {
             .spawn()
             .expect("the interpreter starts");
         let answers = BufReader::new(child.stdout.take().expect("a pipe"));
-        Cpython { child, answers }
+        Cpython { child, answers, version: version(python) }
     }
 
     fn facts(&mut self, source: &str) -> Option<Vec<(String, String)>> {
@@ -52,7 +54,7 @@ impl Cpython {
     /// Compares what both see. A difference between what both take is the one thing that must not
     /// be, and is returned as text.
     pub fn compare(&mut self, source: &str) -> Result<Verdict, String> {
-        let ours = facts(source);
+        let ours = facts(source, self.version);
         let theirs = self.facts(source);
         match (ours, theirs) {
             (None, None) => Ok(Verdict::Neither),
@@ -72,6 +74,13 @@ impl Cpython {
             }
         }
     }
+}
+
+/// The version of an interpreter.
+fn version(python: &Path) -> PythonVersion {
+    let code = "import sys; print('%d.%d' % sys.version_info[:2])";
+    let said = Command::new(python).args(["-I", "-c", code]).output().expect("it starts");
+    String::from_utf8_lossy(&said.stdout).trim().parse().expect("a version")
 }
 
 fn words((seen, text): Fact) -> (String, String) {

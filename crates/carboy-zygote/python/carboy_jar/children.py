@@ -206,7 +206,19 @@ class Changing:
         self._change(module)
 
 
+def without_process_descriptors() -> None:
+    """`asyncio` and `subprocess` look for this function, and try it when they are imported.
+
+    The filter refuses it, and an honest program would be shown a refusal that is none of its doing.
+    """
+    for module in (os, sys.modules["posix"]):
+        vars(module).pop("pidfd_open", None)
+    if "pidfd_open" in os.__all__:
+        os.__all__.remove("pidfd_open")
+
+
 def prepare() -> None:
     """From here on these modules are changed when they are imported."""
+    without_process_descriptors()
     if hasattr(os, "eventfd"):
         sys.meta_path.insert(0, Finder)

@@ -17,8 +17,15 @@ if TYPE_CHECKING:
 
 # How code ends that assigns to a name last: with an implicit `return None`.
 STORE_NAME = bytes([dis.opmap["STORE_NAME"]])
-LOAD_AND_RETURN = bytes([dis.opmap["LOAD_CONST"], dis.opmap["RETURN_VALUE"]])
-RETURN_CONST = bytes([dis.opmap.get("RETURN_CONST", 0)])
+ENDS = tuple(
+    bytes(dis.opmap[name] for name in names)
+    for names in (
+        ("LOAD_CONST", "RETURN_VALUE"),  # to 3.11, and 3.14
+        ("RETURN_CONST",),  # 3.12 and 3.13
+        ("LOAD_COMMON_CONSTANT", "RETURN_VALUE"),  # from 3.15 on
+    )
+    if all(name in dis.opmap for name in names)
+)
 # The code may await outside of functions.
 FLAGS, COROUTINE = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, 0x80
 
@@ -30,7 +37,7 @@ def ends_in_result(compiled: CodeType) -> bool:
     """
     tail = compiled.co_code[-6:]
     at = tail.rfind(STORE_NAME, 0, -2)
-    ends = tail[at + 2 :: 2] in (LOAD_AND_RETURN, RETURN_CONST)
+    ends = tail[at + 2 :: 2] in ENDS
     return at in (0, 2) and ends and compiled.co_names[tail[at + 1]] == "result"
 
 

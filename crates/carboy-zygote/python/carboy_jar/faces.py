@@ -33,7 +33,8 @@ class Faces(Grants):
         # Each face by its id, with the module behind it and its path.
         self.handed: dict[int, tuple[ModuleType, str]] = {}
         # What no module hands out under any name.
-        self.forbidden = {id(getattr(builtins, name)) for name in NAMES["never_by_another_name"]}
+        never = NAMES["never_by_another_name"]
+        self.forbidden = {id(getattr(builtins, name)) for name in never if hasattr(builtins, name)}
         if "open" not in TABLES["profiles"][profile]["builtins"]:
             self.forbidden.add(id(open))
 

@@ -93,6 +93,9 @@ def sentries(guard: Faces) -> dict[str, Callable[..., Any]]:
         "delattr": delattr_,
         "__import__": import_,
     }
+    if hasattr(builtins, "__lazy_import__"):
+        # What is imported lazily is checked, and so imported, where the statement stands.
+        made["__lazy_import__"] = lambda *given, **named: import_(*given, **named)
     for name, sentry in made.items():
         sentry.__name__ = sentry.__qualname__ = name
     for name, of_text in TEXTS.items():

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use carboy_protocol::{Job, LanguagePolicy, LanguageProfile, Policy};
+use carboy_protocol::{Job, LanguagePolicy, LanguageProfile, Policy, PythonVersion};
 use serde_json::{Value, json};
 
 use super::{Bench, Samples};
@@ -96,7 +96,7 @@ impl Bench {
         let mut samples = vec![];
         for _ in 0..rounds {
             let started = Instant::now();
-            std::hint::black_box(carboy_guard::check(&source, &agent));
+            std::hint::black_box(carboy_guard::check(&source, &agent, PythonVersion::NEWEST));
             samples.push(started.elapsed().as_secs_f64() * 1e3);
         }
         let checked = Samples::new(samples);

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use carboy_engine::{Config, Engine, Installation, PoolConfig, RunError};
+use carboy_engine::{Config, Engine, Installation, PoolConfig, RunError, Versions};
 use carboy_protocol::{Job, Policy, Status};
 use serde_json::{Map, Value, json};
 
@@ -34,6 +34,7 @@ pub struct Size {
 pub struct Bench {
     pub installation: Installation,
     pub python: PathBuf,
+    pub versions: Versions,
     pub size: Size,
     /// Raw samples, by name.
     pub raw: Map<String, Value>,
@@ -44,6 +45,7 @@ impl Bench {
         let config = Config {
             preload: preload.iter().map(|name| (*name).to_owned()).collect(),
             pool: PoolConfig { ceiling, ..PoolConfig::default() },
+            versions: self.versions,
             ..Config::new(self.installation.clone(), &self.python)
         };
         Ok(Arc::new(Engine::new(config)?))

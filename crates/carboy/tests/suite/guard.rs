@@ -56,6 +56,11 @@ async fn what_only_a_run_with_packages_shows_is_refused_in_the_run() {
     bench.close().await;
 }
 
+/// Whether a program is for some versions of Python only.
+fn names_version(case: &Case) -> bool {
+    case.info.contains("3.")
+}
+
 fn needs_packages(code: &str) -> bool {
     ["numpy", "pandas", "matplotlib"].iter().any(|name| code.contains(name))
 }
@@ -108,10 +113,23 @@ async fn programs_that_pass_answer_the_same_with_and_without_the_guard() {
         return;
     }
     let bench = Bench::new();
-    let cases: Vec<_> =
-        cases(Passes).into_iter().filter(|case| !needs_packages(&case.code)).collect();
+    let is_plain = |case: &Case| !needs_packages(&case.code) && !names_version(case);
+    let cases: Vec<_> = cases(Passes).into_iter().filter(is_plain).collect();
     pass(&bench, &cases).await;
     bench.close().await;
+}
+
+#[tokio::test]
+async fn what_newer_pythons_brought_answers_the_same_with_and_without_the_guard() {
+    for python in crate::pythons::interpreters() {
+        let bench = Bench::with(python, &[]);
+        let version = bench.engine.python().language;
+        let is_for_it = |case: &Case| names_version(case) && case.version <= version;
+        let cases: Vec<_> = cases(Passes).into_iter().filter(is_for_it).collect();
+        println!("{version}: {}", cases.len());
+        pass(&bench, &cases).await;
+        bench.close().await;
+    }
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Iterable
@@ -36,8 +37,9 @@ class Box(Generic[P]):
         preload: Iterable[str] = (),
         tools: Iterable[ToolLike] = (),
         on_error: OnError = "return",
+        untested_python: bool = False,
     ) -> None:
-        self._settings = Settings(python, preload, tools, policy, on_error)
+        self._settings = Settings(python, preload, tools, policy, on_error, untested_python)
         self._pipe: P | None = None
         self._closed = False
         # Two threads must not start two engines.
@@ -50,11 +52,18 @@ class Box(Generic[P]):
 
         It lists the packages that can be imported: the interpreter is asked once for what it has.
         """
-        python = self._pipe.python if self._pipe is not None else None
-        return prompt_for(self._settings, python)
+        return prompt_for(self._settings, self._version())
+
+    def _version(self) -> str | None:
+        """The interpreter's version, if it is known without starting an engine."""
+        if self._pipe is not None:
+            return self._pipe.python
+        is_own = self._settings.python == sys.executable
+        return ".".join(map(str, sys.version_info[:2])) if is_own else None
 
     def _violations(self, code: str, policy: PolicyLike | None) -> list[Violation]:
-        return violations(code, self._settings.policy if policy is None else policy_body(policy))
+        body = self._settings.policy if policy is None else policy_body(policy)
+        return violations(code, body, self._version())
 
     def _raises(self, on_error: OnError | None) -> bool:
         return self._settings.raises if on_error is None else is_raise(on_error)

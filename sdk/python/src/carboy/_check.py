@@ -30,8 +30,8 @@ class Violation:
     end_column: int | None = None
 
 
-def violations(code: str, policy: Mapping[str, Any]) -> list[Violation]:
-    """All that the policy's language profile refuses in the code."""
+def violations(code: str, policy: Mapping[str, Any], version: str | None = None) -> list[Violation]:
+    """All that the policy's language profile refuses in code for a version of Python, or the newest."""
     if not isinstance(code, str):
         raise RequestError(f"code must be str, not {type(code).__name__}")
     language = policy.get("language", {})
@@ -46,6 +46,8 @@ def violations(code: str, policy: Mapping[str, Any]) -> list[Violation]:
         file.write(settings)
         file.flush()
         command = [find_binary(), "check", "--json", "--policy", file.name, "-"]
+        if version is not None:
+            command += ["--python-version", version]
         done = subprocess.run(command, input=source, capture_output=True)
     if done.returncode not in (0, _REJECTED):
         cause = (done.stdout or done.stderr).decode(errors="replace").strip()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -58,8 +57,6 @@ def prompt_for(settings: Settings, python: str | None) -> str:
 
 
 def _place(settings: Settings, python: str | None) -> str:
-    if python is None and settings.python == sys.executable:
-        python = f"{sys.version_info[0]}.{sys.version_info[1]}"
     version = f" {'.'.join(python.split('.')[:2])}" if python else ""
     lines = [
         f"Code runs in a sealed CPython{version}. Each run starts in a fresh process; nothing is "

@@ -41,10 +41,12 @@ class Settings:
         tools: Iterable[ToolLike],
         policy: PolicyLike | None,
         on_error: OnError,
+        untested_python: bool = False,
     ) -> None:
         if isinstance(preload, str):
             raise RequestError("preload must be a list of modules", hint=f'write ["{preload}"]')
         self.python = os.fspath(python) if python is not None else sys.executable
+        self.untested_python = untested_python
         self.preload = tuple(preload)
         self.tools = Toolbox(tools)
         self.policy = policy_body(policy)
@@ -54,6 +56,8 @@ class Settings:
     def options(self) -> list[str]:
         """How `carboy pipe` is started."""
         options = ["--python", self.python]
+        if self.untested_python:
+            options.append("--untested-python")
         modules = list(self.preload)
         # Code that awaits a tool imports this, which takes longer than most runs.
         if any(tool.is_async for tool in self.tools.by_name.values()) and "asyncio" not in modules:

@@ -27,6 +27,7 @@ class Sandbox(Box[SyncPipe]):
     sees the packages that the caller sees. `preload` names modules to import once, before code
     comes. `tools` are functions that the code may call. `policy` is a preset's name, a `Policy` or
     a mapping. With `on_error="raise"` an outcome that is not ok is raised as a `RunError`.
+    `untested_python` takes an interpreter that is newer than those carboy is tested with.
 
     The engine starts with the first run, and again if it died.
     """
