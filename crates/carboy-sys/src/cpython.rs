@@ -1,8 +1,10 @@
-//! The three functions CPython wants around a fork, found in the process that loaded us.
+//! The three functions CPython wants around a fork, and its allocator, found in the process that loaded
+//! us.
 //!
 //! The library is not linked to libpython: it is loaded by an interpreter, whose own symbols are
 //! in the global scope, whether they come from the executable or from a shared libpython.
 
+use std::ffi::c_void;
 use std::io;
 
 /// `PyOS_BeforeFork` and its two counterparts.
@@ -42,13 +44,29 @@ impl ForkHooks {
     }
 }
 
-fn symbol(name: &std::ffi::CStr) -> io::Result<unsafe extern "C" fn()> {
+/// `PyObject_Malloc`, for a thread that holds the interpreter's lock; nothing outside a CPython process.
+pub(crate) fn object_malloc() -> Option<impl Fn(usize) -> *mut c_void> {
+    let address = address(c"PyObject_Malloc").ok()?;
+    // SAFETY: in CPython's stable API the name is a function `void *f(size_t)`.
+    let found = unsafe {
+        std::mem::transmute::<*mut c_void, unsafe extern "C" fn(usize) -> *mut c_void>(address)
+    };
+    // SAFETY: any size may be asked for, and the caller holds the lock (see above).
+    Some(move |size| unsafe { found(size) })
+}
+
+fn address(name: &std::ffi::CStr) -> io::Result<*mut c_void> {
     // SAFETY: the name is a C string; RTLD_DEFAULT searches what is already loaded.
     let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     if address.is_null() {
         return Err(io::Error::new(io::ErrorKind::NotFound, "not inside a CPython process"));
     }
+    Ok(address)
+}
+
+fn symbol(name: &std::ffi::CStr) -> io::Result<unsafe extern "C" fn()> {
+    let address = address(name)?;
     // SAFETY: the three names asked for here are all functions `void f(void)` of CPython's
     // stable API.
-    Ok(unsafe { std::mem::transmute::<*mut libc::c_void, unsafe extern "C" fn()>(address) })
+    Ok(unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn()>(address) })
 }

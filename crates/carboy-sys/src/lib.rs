@@ -2,8 +2,9 @@
 //!
 //! What `rustix` already offers safely is used from there, by the crates that need it. This crate has
 //! only what it does not offer: `clone3` with namespaces, `mount_setattr`, descriptors at fixed
-//! numbers, seccomp filters and their notifications, a limit that a filter lets pass, `waitid` with resource usage, the names of
-//! system calls, and the three functions CPython wants around a fork.
+//! numbers, seccomp filters and their notifications, a limit that a filter lets pass, `waitid` with
+//! resource usage, the names of system calls, the three functions CPython wants around a fork, and the
+//! gaps of its heaps.
 //!
 //! Each function does one thing, decides nothing and has no words for users: errors are plain
 //! [`std::io::Error`]s, and the caller says what they mean.
@@ -11,6 +12,7 @@
 mod clone;
 pub mod cpython;
 pub mod fds;
+mod heap;
 mod landlock;
 mod limit;
 mod mount;
@@ -20,6 +22,7 @@ mod syscalls;
 mod wait;
 
 pub use clone::{Forked, Namespaces, clone3};
+pub use heap::fill_gaps;
 pub use landlock::landlock_abi;
 pub use limit::limit_open_files;
 pub use mount::{MountFlags, mount_setattr};

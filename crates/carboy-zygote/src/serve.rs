@@ -61,6 +61,8 @@ pub fn serve(python: String) -> End {
         send(&zygote.control, &FromZygote::Shared { mapping }, &[]).ok();
         return End::Failed;
     }
+    // Last: what is allocated from here on lies together, and a jar copies few pages for it.
+    carboy_sys::fill_gaps();
     let ready = FromZygote::Ready { wire: WIRE_VERSION, python };
     if send(&zygote.control, &ready, &[]).is_err() {
         return End::EngineGone;
