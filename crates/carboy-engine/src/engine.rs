@@ -156,8 +156,9 @@ impl Engine {
         let running = self.pool.running();
         let queue_ms = asked.elapsed().as_secs_f64() * 1e3;
         let limits = &policy.limits;
+        let code = Arc::new(job.code);
         let frame = JobFrame {
-            code: job.code.clone(),
+            code: code.clone(),
             inputs: job.inputs,
             environment: self.pool.tier().environment(limits, &jar),
             guard: language::frame(language, report),
@@ -179,7 +180,7 @@ impl Engine {
         let (answer, error) = match decided {
             Ok(answer) => (answer, None),
             Err(mut error) => {
-                verdict::advise(&mut error, &job.code);
+                verdict::advise(&mut error, &code);
                 (GuestResult::default(), Some(*error))
             }
         };

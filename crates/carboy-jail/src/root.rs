@@ -1,5 +1,6 @@
 //! The private root: read-only pieces of the host on a small file system in memory.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -108,15 +109,21 @@ pub(crate) fn assemble(
         }
         attach(LAYER, tree, &root, &target)?;
     }
+    // Many lie in the same few directories, which are made once.
+    let mut made = BTreeSet::new();
+    let mut make_parent = |path: &Path| match path.parent() {
+        Some(parent) if made.insert(parent.to_path_buf()) => make_directories(&root, parent),
+        _ => Ok(()),
+    };
     let texts = plan.files.iter().map(|file| (&file.path, file.text.as_bytes()));
     for (path, content) in texts.chain(plan.library.iter().map(|path| (path, library))) {
         let path = inside(path)?;
-        make_directories(&root, path.parent().unwrap_or(Path::new("")))?;
+        make_parent(&path)?;
         write_file(LAYER, &root, &path, content)?;
     }
     for link in &plan.links {
         let path = inside(&link.path)?;
-        make_directories(&root, path.parent().unwrap_or(Path::new("")))?;
+        make_parent(&path)?;
         match symlinkat(&link.target, &root, &path) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(error) => return Err(error).or_fault(LAYER, "symlink", path.display()),

@@ -5,6 +5,7 @@
 //! can claim a cause, a usage or an isolation.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -147,8 +148,8 @@ pub enum ToJar {
 /// The one job a jar is sent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct JobFrame {
-    /// Python source.
-    pub code: String,
+    /// Python source. It may be long, and whoever sends it may want to look at it afterwards.
+    pub code: Arc<String>,
     /// What the code sees, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub inputs: BTreeMap<String, Box<RawValue>>,

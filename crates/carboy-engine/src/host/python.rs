@@ -34,13 +34,21 @@ pub struct Python {
     pub readable: Vec<PathBuf>,
 }
 
-/// What an interpreter says of itself. Asked without `site`, so that no package runs.
+/// What an interpreter says of itself. Asked without `site`, so that no package runs, and written
+/// without `json`, whose import would take as long as everything else.
 const QUESTION: &str = "
-import sys, sysconfig, json
+import sys, sysconfig
+from _json import encode_basestring_ascii as text
+def show(value):
+    if isinstance(value, dict):
+        return '{' + ','.join(text(key) + ':' + show(item) for key, item in value.items()) + '}'
+    if isinstance(value, list):
+        return '[' + ','.join(map(show, value)) + ']'
+    return text(value) if isinstance(value, str) else str(value)
 try: maps = [line.split()[-1] for line in open('/proc/self/maps')]
 except OSError: maps = []
 libraries = sorted({path for path in maps if '/libpython' in path})
-print(json.dumps({
+print(show({
   'program': sys.executable,
   'implementation': sys.implementation.name,
   'version': list(sys.version_info[:3]),

@@ -265,7 +265,7 @@ fn refused(chance: &mut Chance) -> Refused {
 /// Reads what a jar wrote in pieces as they come, until something is the end.
 async fn hear(chance: &mut Chance, limits: &Limits) -> Ending {
     let job = JobFrame {
-        code: String::new(),
+        code: Default::default(),
         inputs: Default::default(),
         environment: Default::default(),
         guard: None,

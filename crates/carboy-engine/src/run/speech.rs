@@ -225,7 +225,7 @@ mod tests {
 
     fn speech(limits: &Limits) -> Speech {
         let job = JobFrame {
-            code: "result = 1".into(),
+            code: std::sync::Arc::new("result = 1".into()),
             inputs: BTreeMap::new(),
             environment: BTreeMap::new(),
             guard: None,
