@@ -83,7 +83,12 @@ pub async fn examine(engine: &Engine) -> Report {
 fn preload(preload: Preload) -> Row {
     let module = preload.module;
     let offers = match preload.late {
-        None => format!("{module}: once, in the zygote"),
+        None => {
+            let took = preload.took.map_or(String::new(), |took| {
+                format!(" (its import took {:.0} ms)", took.as_secs_f64() * 1e3)
+            });
+            format!("{module}: once, in the zygote{took}")
+        }
         Some(why) => format!("{module}: in each jar before its job comes, because {why}"),
     };
     row("preload", State::Ok, offers)

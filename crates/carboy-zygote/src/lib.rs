@@ -28,7 +28,7 @@ macro_rules! module {
 const BOOT: (&str, &str) = module!("boot");
 
 /// The modules of the Python half. Each imports only those before it, and the last one is started.
-const MODULES: [(&str, &str); 20] = [
+const MODULES: [(&str, &str); 21] = [
     module!("language"),
     module!("values"),
     module!("frames"),
@@ -47,6 +47,7 @@ const MODULES: [(&str, &str); 20] = [
     module!("answers"),
     module!("execute"),
     module!("job"),
+    module!("computer"),
     module!("children"),
     module!("zygote"),
 ];

@@ -36,6 +36,17 @@ fn advice(error: &GuestError, code: &str) -> Option<&'static str> {
         "ImportError" if says("cannot import name") => Some(
             "the module is there and has no such name: check the spelling, and what its version has",
         ),
+        "RuntimeError" if says("start new thread") => Some(
+            "that was one thread too many: use a pool with a fixed number of workers, such as \
+             ThreadPoolExecutor(max_workers=8)",
+        ),
+        "PermissionError" if says("multiprocessing.Manager") => Some(
+            "there are no managers here: share data by multiprocessing.Queue, Pipe, Value or Array, or \
+             use threads and ordinary objects",
+        ),
+        "NotImplementedError" if says("Queue.qsize()") => {
+            Some("use empty(), or count what is put and taken")
+        }
         _ => None,
     }
 }
@@ -59,6 +70,9 @@ mod tests {
         assert!(hint("NameError", "name 'display' is not defined").contains("print"));
         assert!(hint("ModuleNotFoundError", "No module named 'torch'").contains("not installed"));
         assert!(hint("ImportError", "cannot import name 'x' from 'math'").contains("spelling"));
+        assert!(hint("RuntimeError", "can't start new thread").contains("max_workers"));
+        assert!(hint("PermissionError", "multiprocessing.Manager needs").contains("Queue"));
+        assert!(hint("NotImplementedError", "Queue.qsize() and").contains("empty()"));
         assert_eq!(hint("EOFError", "Ran out of input"), "");
         assert_eq!(hint("NameError", "name 'x' is not defined"), "");
     }

@@ -10,6 +10,8 @@ use crate::verdict::words;
 
 const SIGKILL: i32 = 9;
 const SIGSYS: i32 = 31;
+/// What the interpreter says when it could not start a thread.
+const NO_THREAD: &str = "start new thread";
 
 /// The result, or the error, of a run.
 pub(crate) fn decide(
@@ -50,6 +52,7 @@ fn gone(facts: &Facts, refused: &Refused, limits: &Limits) -> GuestError {
     if error.kind == Kind::Crash && out_of_memory(facts, wanted, limits) {
         // Native code that gets no memory ends the process in its own way.
         error.hint = Some(words::MEMORY_RAN_OUT.into());
+        error.operator_hint = words::limit(LimitName::MemoryBytes, limits).operator_hint;
     }
     let code = ProcessExit::Code(facts.exit.code.unwrap_or_default());
     error.exit = Some(facts.exit.signal.map_or(code, ProcessExit::Signal));
@@ -99,21 +102,23 @@ fn crossed(
     // Extension modules that get no memory do not always say it in the right way.
     let no_memory = failure.type_name.ends_with("MemoryError")
         || failure.type_name == "SystemError"
-        || says("annot allocate memory");
+        || says("annot allocate memory")
+        // The stack of a thread is memory too.
+        || says(NO_THREAD);
     // Some libraries notice only that less was written than they asked for.
     let no_space = matches!(errno, Some(Errno::NOSPC | Errno::FBIG | Errno::DQUOT))
         || (errno.is_none() && failure.type_name == "OSError");
     match wanted {
+        // What the interpreter says, and what the C library says to extension modules.
+        Some(Wanted::Thread) if says(NO_THREAD) || says("temporarily unavailable") => {
+            Some(LimitName::Threads)
+        }
         _ if no_memory && out_of_memory(facts, wanted, limits) => Some(LimitName::MemoryBytes),
         Some(Wanted::Memory(_)) if errno == Some(Errno::NOMEM) => Some(LimitName::MemoryBytes),
         _ if no_space && facts.files_full => Some(LimitName::Files),
         _ if no_space && facts.space_full => Some(LimitName::FileBytes),
         _ if errno == Some(Errno::MFILE) && out_of_descriptors(facts, limits) => {
             Some(LimitName::OpenFiles)
-        }
-        // What the interpreter says, and what the C library says to extension modules.
-        Some(Wanted::Thread) if says("start new thread") || says("temporarily unavailable") => {
-            Some(LimitName::Threads)
         }
         Some(Wanted::Process) if is_told(errno, last) && may_start_a_process(callee, errno) => {
             Some(LimitName::Processes)

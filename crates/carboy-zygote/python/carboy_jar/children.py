@@ -9,11 +9,14 @@ process may be forked at all is for the policy to say (`limits.processes`).
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import sys
 from _thread import get_ident
 from time import monotonic
+
+from .computer import fonts, shared_memory
 
 TYPE_CHECKING = False  # As in `typing`, which no jar needs.
 if TYPE_CHECKING:
@@ -96,7 +99,10 @@ class SemLock:
 
     def _get_value(self) -> int:
         # As where the C library cannot tell it either.
-        raise NotImplementedError("the value of a semaphore cannot be told here")
+        raise NotImplementedError(
+            "Queue.qsize() and Semaphore.get_value() are not available here; "
+            "use empty(), or count what is put and taken"
+        )
 
     def _is_zero(self) -> bool:
         waiting = select.poll()
@@ -147,6 +153,27 @@ def start_method(module: Any) -> None:
     module.Popen = Popen
 
 
+def managers(module: Any) -> None:
+    """`multiprocessing.managers`: servers of objects, which are reached by sockets."""
+
+    def start(self: Any, initializer: Any = None, initargs: Any = ()) -> None:
+        raise PermissionError(
+            errno.EPERM,
+            "multiprocessing.Manager needs a socket, and there are none here; share data by "
+            "multiprocessing.Queue, Pipe, Value or Array, or use threads and ordinary objects",
+        )
+
+    module.BaseManager.start = start
+
+
+def thread_pools(module: Any) -> None:
+    """`threadpoolctl`: asks the kernel which libraries are loaded; the loader knows it too."""
+    controller = module.ThreadpoolController
+    by_loader = getattr(controller, "_find_libraries_with_dl_iterate_phdr", None)
+    if by_loader is not None and hasattr(controller, "_find_libraries_with_linux"):
+        controller._find_libraries_with_linux = by_loader
+
+
 def joblib_backends(module: Any) -> None:
     """`joblib.parallel`: workers that are programs of their own."""
     module.BACKENDS["loky"] = module.ThreadingBackend
@@ -155,11 +182,15 @@ def joblib_backends(module: Any) -> None:
 CHANGES: dict[str, Callable[[Any], None]] = {
     "_multiprocessing": semaphores,
     "_posixshmem": named_memory,
+    "mmap": shared_memory,
     "multiprocessing.heap": heap,
+    "multiprocessing.managers": managers,
     "multiprocessing.resource_tracker": tracker,
     "multiprocessing.popen_spawn_posix": start_method,
     "multiprocessing.popen_forkserver": start_method,
     "joblib.parallel": joblib_backends,
+    "matplotlib.font_manager": fonts,
+    "threadpoolctl": thread_pools,
 }
 
 
@@ -203,7 +234,11 @@ class Changing:
         if module.__spec__ is not None:
             module.__spec__.loader = self._loader
         module.__loader__ = self._loader
-        self._change(module)
+        try:
+            self._change(module)
+        except (AttributeError, KeyError):
+            # A version that is made in another way stays as it is.
+            pass
 
 
 def without_process_descriptors() -> None:

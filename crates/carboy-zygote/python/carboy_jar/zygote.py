@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import gc
 import importlib
 import os
 import sys
 
-from . import children, job
+from . import children, computer, job
 from .answers import NAME, encode_failure
 from .frames import CONTROL
 from .values import MAX_TEXT, clean, encode
@@ -16,6 +17,9 @@ from .values import MAX_TEXT, clean, encode
 TYPE_CHECKING = False  # As in `typing`, which no jar needs.
 if TYPE_CHECKING:
     from typing import Any
+
+# What CPython itself takes where the C library has too little. Threads of libraries have their own.
+THREAD_STACK = 2 << 20
 
 
 def start(lib: Any, preload: list[str], environment: dict[str, str]) -> None:
@@ -29,6 +33,9 @@ def prepare(lib: Any, preload: list[str], environment: dict[str, str]) -> None:
     """Everything that jars share."""
     # Only the loader needed it, and that has done its work.
     os.environ.pop("LD_BIND_NOW", None)
+    # All of a stack counts as memory when its thread starts, and few threads need much of it.
+    _thread.stack_size(THREAD_STACK)
+    computer.prepare()
     children.prepare()
     for name in preload:
         try:

@@ -86,7 +86,10 @@ class AsyncSandbox(Box[AsyncPipe]):
         return await asyncio.to_thread(self._violations, code, policy)
 
     async def start(self) -> AsyncSandbox:
-        """Starts the engine, if it is not running, and waits until it accepts runs."""
+        """Starts the engine, if it is not running, and waits until it accepts runs.
+
+        Where modules are preloaded, it waits until they are; one that cannot be imported is an error.
+        """
         while True:
             pipe, run = self._engine(None), AsyncRun(None)
             if not pipe.greet(run):
@@ -98,7 +101,10 @@ class AsyncSandbox(Box[AsyncPipe]):
                 run.finish()
             if isinstance(said, BaseException):
                 raise said
-            return self
+            break
+        if self._settings.preload:
+            await self.run("None", on_error="return")
+        return self
 
     async def close(self) -> None:
         """Ends the engine, and whatever still runs. The box cannot be used any more."""

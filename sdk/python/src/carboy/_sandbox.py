@@ -89,7 +89,10 @@ class Sandbox(Box[SyncPipe]):
         return self._violations(code, policy)
 
     def start(self) -> Sandbox:
-        """Starts the engine, if it is not running, and waits until it accepts runs."""
+        """Starts the engine, if it is not running, and waits until it accepts runs.
+
+        Where modules are preloaded, it waits until they are; one that cannot be imported is an error.
+        """
         while True:
             pipe, run = self._engine(None), SyncRun(None)
             if not pipe.greet(run):
@@ -101,7 +104,10 @@ class Sandbox(Box[SyncPipe]):
                 run.finish()
             if isinstance(said, BaseException):
                 raise said
-            return self
+            break
+        if self._settings.preload:
+            self.run("None", on_error="return")
+        return self
 
     def close(self) -> None:
         """Ends the engine, and whatever still runs. The box cannot be used any more."""

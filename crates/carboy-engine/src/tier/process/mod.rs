@@ -31,6 +31,8 @@ pub struct Preload {
     pub module: String,
     /// Why it is imported in each jar, after sealing, instead of once in the zygote.
     pub late: Option<&'static str>,
+    /// How long its import took in the last zygote that was started.
+    pub took: Option<Duration>,
 }
 
 /// How long a zygote serves.
@@ -52,6 +54,8 @@ pub(crate) struct Process {
     late: std::sync::Mutex<BTreeMap<String, &'static str>>,
     /// What a jar behind each walls began with.
     began_with: [AtomicU64; 2],
+    /// How long the others took.
+    took: std::sync::Mutex<BTreeMap<String, Duration>>,
     /// How often everything was ended.
     endings: AtomicUsize,
     /// One for each jar that this process has descriptors for.
@@ -67,6 +71,7 @@ impl Process {
             zygotes: [Walls::Full, Walls::Nested].map(|walls| (walls, Mutex::default())),
             late: std::sync::Mutex::default(),
             began_with: Default::default(),
+            took: std::sync::Mutex::default(),
             endings: AtomicUsize::new(0),
             slots: Arc::new(Semaphore::new(Process::slots())),
         }
@@ -112,7 +117,12 @@ impl Process {
                 Err(EngineError::Untamed { module, why }) if !late.contains(&module) => {
                     self.late.lock().unwrap_or_else(PoisonError::into_inner).insert(module, why);
                 }
-                started => return started,
+                Ok(zygote) => {
+                    let imported = zygote.imported.iter().cloned();
+                    self.took.lock().unwrap_or_else(PoisonError::into_inner).extend(imported);
+                    return Ok(zygote);
+                }
+                Err(error) => return Err(error),
             }
         }
     }
@@ -126,8 +136,12 @@ impl Process {
     /// What is to be preloaded, and what of it is imported in each jar.
     pub fn preloads(&self) -> Vec<Preload> {
         let late = self.late.lock().unwrap_or_else(PoisonError::into_inner);
-        let preload =
-            |module: &String| Preload { module: module.clone(), late: late.get(module).copied() };
+        let took = self.took.lock().unwrap_or_else(PoisonError::into_inner);
+        let preload = |module: &String| Preload {
+            module: module.clone(),
+            late: late.get(module).copied(),
+            took: took.get(module).copied(),
+        };
         self.base.preload.iter().map(preload).collect()
     }
 

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use carboy_jail::{JarPlan, JarWalls, ZygotePlan, receive, send};
 use carboy_protocol::{FromZygote, ToZygote, WIRE_VERSION, Walls};
@@ -68,16 +68,25 @@ fn untamed(pid: u32, walls: Walls, shares: bool) -> Result<Option<&'static str>,
     Ok((shares || shared.is_some()).then_some("it maps memory that jars would share"))
 }
 
+/// What a zygote is when it is ready.
+pub(super) struct Greeted {
+    pub pidfd: OwnedFd,
+    pub python: String,
+    /// The modules it imported, and how long each took.
+    pub imported: Vec<(String, Duration)>,
+}
+
 /// The first words: plan, started, each module and whether it may stay, prepare, ready. `None` means that it ended without a word.
 pub(super) async fn greet(
     control: &AsyncFd<OwnedFd>,
     plan: &ZygotePlan,
     walls: JarWalls,
     preload: &[String],
-) -> Result<Option<(OwnedFd, String)>, EngineError> {
+) -> Result<Option<Greeted>, EngineError> {
     tell(control, plan).await.while_doing("send the plan")?;
     let mut pidfd = None;
     let mut left = preload.len();
+    let (mut imported, mut last) = (vec![], Instant::now());
     let too_slow = || EngineError::TooSlow { what: "starting a zygote", seconds: STEP.as_secs() };
     loop {
         let heard = timeout(STEP, hear(control)).await.map_err(|_| too_slow())?;
@@ -103,6 +112,8 @@ pub(super) async fn greet(
                 {
                     return Err(EngineError::Untamed { module, why });
                 }
+                imported.push((module, last.elapsed()));
+                last = Instant::now();
                 order(control, &Order::Next {}).await?;
                 left = left.saturating_sub(1);
                 if left == 0 {
@@ -113,7 +124,7 @@ pub(super) async fn greet(
                 if wire != WIRE_VERSION {
                     return Err(EngineError::Version { found: wire, wanted: WIRE_VERSION });
                 }
-                return Ok(pidfd.map(|pidfd| (pidfd, python)));
+                return Ok(pidfd.map(|pidfd| Greeted { pidfd, python, imported }));
             }
             Some(_) => {}
         }

@@ -28,7 +28,7 @@ use crate::kernel::proc::{self, Status};
 use crate::plan::{self, Base};
 use crate::tier::process::scratch::make_private;
 use crate::tier::process::seal::expect;
-use crate::tier::process::talk::{greet, hear, keep_last, shared_memory, tell};
+use crate::tier::process::talk::{Greeted, greet, hear, keep_last, shared_memory, tell};
 
 /// How long a zygote may take to fork.
 const FORK: Duration = Duration::from_secs(30);
@@ -77,7 +77,9 @@ pub(super) struct Zygote {
     pub baseline: Baseline,
     /// What was to be preloaded and cannot be in a zygote: it is imported in each jar.
     pub late: Vec<String>,
-    /// What these imports take, once one jar has made them.
+    /// What it imported itself, and how long each took.
+    pub imported: Vec<(String, Duration)>,
+    /// What the late imports take, once one jar has made them.
     cost: OnceLock<Baseline>,
     /// The profile that its jars are sealed with.
     pub profile: Arc<Profile>,
@@ -128,16 +130,17 @@ impl Zygote {
         let stderr = tokio::spawn(keep_last(stderr_read));
         rustix::io::ioctl_fionbio(&ours, true).while_doing("prepare the control socket")?;
         let control = Arc::new(watched(ours).while_doing("watch the control socket")?);
-        let (pidfd, python) = match greet(&control, &plan, jar_walls, &early).await {
-            Ok(Some(ready)) => ready,
-            Ok(None) => {
-                // Close our side, so that whatever is left of it ends too.
-                drop((control, lifeline));
-                let stderr = stderr.await.unwrap_or_default();
-                return Err(EngineError::ZygoteEnded { stderr });
-            }
-            Err(error) => return Err(error),
-        };
+        let Greeted { pidfd, python, imported } =
+            match greet(&control, &plan, jar_walls, &early).await {
+                Ok(Some(greeted)) => greeted,
+                Ok(None) => {
+                    // Close our side, so that whatever is left of it ends too.
+                    drop((control, lifeline));
+                    let stderr = stderr.await.unwrap_or_default();
+                    return Err(EngineError::ZygoteEnded { stderr });
+                }
+                Err(error) => return Err(error),
+            };
         let pid = proc::pid_of(&pidfd).while_doing("find the zygote")?;
         let status = Status::of(pid).while_doing("look at the zygote")?;
         if status.first("Threads:") != Some("1") {
@@ -168,6 +171,7 @@ impl Zygote {
             outer_filters,
             baseline,
             late,
+            imported,
             cost: OnceLock::new(),
             profile: Arc::new(profile),
             folder,
