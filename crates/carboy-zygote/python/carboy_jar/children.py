@@ -174,6 +174,16 @@ def thread_pools(module: Any) -> None:
         controller._find_libraries_with_linux = by_loader
 
 
+def own_processors(module: Any) -> None:
+    """`psutil._pslinux`: asks by the number of its process, which the filter refuses: any would tell."""
+    ask = module.Process.cpu_affinity_get
+
+    def cpu_affinity_get(self: Any) -> Any:
+        return sorted(os.sched_getaffinity(0)) if self.pid == os.getpid() else ask(self)
+
+    module.Process.cpu_affinity_get = cpu_affinity_get
+
+
 def joblib_backends(module: Any) -> None:
     """`joblib.parallel`: workers that are programs of their own."""
     module.BACKENDS["loky"] = module.ThreadingBackend
@@ -190,6 +200,7 @@ CHANGES: dict[str, Callable[[Any], None]] = {
     "multiprocessing.popen_forkserver": start_method,
     "joblib.parallel": joblib_backends,
     "matplotlib.font_manager": fonts,
+    "psutil._pslinux": own_processors,
     "threadpoolctl": thread_pools,
 }
 
