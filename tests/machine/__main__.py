@@ -37,6 +37,9 @@ def main() -> int:
     )
     parser.add_argument("--seconds", type=float, default=600, help="how long the machines may take")
     parser.add_argument("--as-root", action="store_true", help="run the engine as root")
+    parser.add_argument(
+        "--cgroup", action="store_true", help="test in a delegated control group instead"
+    )
     parser.add_argument("--keep", help="a folder for the archive and the consoles")
     given = parser.parse_args()
     # Whoever ends this ends the machines with it.
@@ -56,7 +59,8 @@ def main() -> int:
     work.mkdir(parents=True, exist_ok=True)
     architecture = ARCHITECTURES[given.architecture]
     program = Path(given.program).resolve()
-    inside = ("machine/init.py", "machine/kernel.py", "hosts/battery.py")
+    test_of = "cgroup" if given.cgroup else "kernel"
+    inside = ("machine/init.py", f"machine/{test_of}.py", "hosts/battery.py")
     scripts = {Path(name).name: TESTS / name for name in inside}
     archive = work / "initrd"
     images = {pin["name"]: packages.kernel(pin, cache) for pin in pins}
@@ -68,9 +72,10 @@ def main() -> int:
     try:
         for pin in pins:
             log = work / f"{pin['name']}.log"
-            test = ["/usr/bin/python3", "/opt/test/kernel.py", "--host", pin["host"]]
+            words = f"{pin['host']}, delegated cgroup" if given.cgroup else pin["host"]
+            test = ["/usr/bin/python3", f"/opt/test/{test_of}.py", "--host", words]
             test += ["--program", "/opt/carboy/carboy"]
-            test += ["--group", "kernel", "--python", "/usr/bin/python3", "--out", OUT]
+            test += ["--group", test_of, "--python", "/usr/bin/python3", "--out", OUT]
             test += ["--date", time.strftime("%Y-%m-%d", time.gmtime())]
             test += ["--demand", "full", "--demand", "nested", "--timeout", str(given.seconds)]
             user = 0 if given.as_root else 1000
@@ -80,7 +85,9 @@ def main() -> int:
             left = given.seconds - (time.monotonic() - started)
             log = work / f"{pin['name']}.log"
             said = boot.finish(machines[pin["name"]], log, left)
-            failed |= not report(pin, said, log, time.monotonic() - started, record=given.record)
+            took = time.monotonic() - started
+            slug = f"{test_of}-{pin['name']}" if given.record else None
+            failed |= not report(pin, said, log, took, slug)
     finally:
         for machine in machines.values():
             if machine.poll() is None:
@@ -96,9 +103,9 @@ def main() -> int:
 
 
 def report(
-    pin: dict[str, object], said: boot.Said, log: Path, seconds: float, *, record: bool
+    pin: dict[str, object], said: boot.Said, log: Path, seconds: float, slug: str | None
 ) -> bool:
-    """Says what came of a machine, and whether all of it held."""
+    """Says what came of a machine, and whether all of it held. With a slug the row is kept."""
     name = f"{pin['architecture']} {pin['name']}"
     if said.failure:
         print(f"kernels: {name}: {said.failure}; its console is {log}")
@@ -106,14 +113,13 @@ def report(
     row = json.loads(said.out) if said.out else {}
     for walls, found in row.get("walls", {}).items():
         drill = found.get("no") or f"quick drill {found['drill']}, commands {found['commands']}"
-        more = row["rows"].get(walls)
+        more = row.get("rows", {}).get(walls, "none")
         print(f"kernels: {name} ({row['kernel']}), {walls} walls: {drill}, other rows {more}")
     times = f"booted in {said.booted:.0f} s, tested in {said.seconds:.0f} s, {seconds:.0f} s in all"
     print(f"kernels: {name}: {times}")
     if said.code != 0:
         print(f"kernels: {name}: exit code {said.code}; its console is {log}")
-    elif record:
-        slug = f"kernel-{pin['name']}"
+    elif slug:
         (TESTS / "hosts/results" / f"{slug}.json").write_bytes(said.out)
     return said.code == 0
 

@@ -23,7 +23,7 @@ SKIPPED = re.compile(
 DIRECTORIES = ("proc", "sys", "dev", "run", "mnt", "root", "etc", "home/user", "var")
 EVERYBODY = ("tmp", "var/tmp")
 # What the drill starts on the host, and what its programs look for.
-PROGRAMS = ("sleep", "cat", "sh", "true")
+PROGRAMS = ("sleep", "cat", "mkdir", "sh", "true")
 PASSWD = "root:x:0:0:root:/root:/bin/sh\nuser:x:1000:1000:user:/home/user:/bin/sh\n"
 GROUP = "root:x:0:\nuser:x:1000:\n"
 

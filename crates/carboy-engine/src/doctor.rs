@@ -66,7 +66,7 @@ pub async fn examine(engine: &Engine) -> Report {
     let place =
         python.venv.as_ref().map_or(String::new(), |venv| format!(", venv {}", venv.display()));
     let mut rows = host_rows(engine.host());
-    rows.push(budget(engine));
+    rows.extend([cgroup(engine), budget(engine)]);
     rows.push(row(
         "interpreter",
         State::Ok,
@@ -129,7 +129,7 @@ fn host_rows(host: &Host) -> Vec<Row> {
         landlock(host.landlock_abi),
     ];
     rows.extend(landlock_lacks(host.landlock_abi));
-    rows.extend([seccomp(), identity(host), cgroup()]);
+    rows.extend([seccomp(), identity(host)]);
     rows
 }
 
@@ -223,9 +223,11 @@ fn budget(engine: &Engine) -> Row {
     }
 }
 
-fn cgroup() -> Row {
-    let own = setting("/proc/self/cgroup").unwrap_or_default();
-    let unified = own.lines().any(|line| line.starts_with("0::"));
-    let offers = if unified { "version 2 is mounted" } else { "no version 2" };
-    row("cgroup", State::Note, format!("{offers}; not used yet, limits hold by rlimits and tmpfs"))
+fn cgroup(engine: &Engine) -> Row {
+    match engine.cgroup() {
+        Ok(place) => row("cgroup", State::Ok, format!("each jar has one, in {}", place.display())),
+        Err(why) => {
+            row("cgroup", State::Note, format!("{why}; limits hold by rlimits and sampling"))
+        }
+    }
 }

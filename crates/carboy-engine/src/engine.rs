@@ -1,16 +1,19 @@
 //! The engine: validates a job, takes a jar, runs it, says what came of it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use carboy_protocol::{GuestResult, Job, JobFrame, Limits, Outcome, Policy, Status, Usage};
+use carboy_protocol::{
+    GuestResult, Job, JobFrame, Limits, Outcome, Policy, SetupFault, Status, Usage,
+};
 
 use crate::admit::budget::{Budget, LIGHT};
 use crate::admit::gate::{Gate, GateConfig};
 use crate::admit::{language, request};
-use crate::error::{RequestError, RunError};
+use crate::error::{EngineError, RequestError, RunError};
 use crate::host::{Host, Installation, Python, Versions};
+use crate::kernel::cgroup::{Bounds, Tree};
 use crate::kernel::id::new_id;
 use crate::plan::{self, Base, Plan};
 use crate::pool::{Pool, PoolConfig};
@@ -62,6 +65,7 @@ impl Config {
 pub struct Engine {
     ceiling: Option<Limits>,
     budget: Budget,
+    groups: Result<Arc<Tree>, String>,
     gate: Arc<Gate>,
     pool: Pool<Process>,
 }
@@ -75,12 +79,16 @@ impl Engine {
         let renewal = Renewal { after_forks: renew_after_forks, after: renew_after };
         let budget = Budget::new(config.gate.memory_bytes, &base.host.memory);
         let ceiling = budget.standing(ceiling);
-        let pool = Pool::new(Process::new(base, config.scratch, renewal), ceiling);
+        // As many tasks as it likes: each jar has a bound of its own, and the machine has one.
+        let bounds = Bounds { memory_bytes: budget.bytes, tasks: 1 << 15 };
+        let groups = Tree::own(bounds);
+        let held = groups.clone().ok();
+        let pool = Pool::new(Process::new(base, config.scratch, renewal, held), ceiling);
         // A place without descriptors for a jar would be none.
         let running = config.gate.running.min(Process::slots());
         let memory_bytes = Some(budget.bytes);
         let gate = Gate::new(GateConfig { running, memory_bytes, ..config.gate });
-        Ok(Engine { ceiling: config.ceiling, budget, gate, pool })
+        Ok(Engine { ceiling: config.ceiling, budget, groups, gate, pool })
     }
 
     /// The host this engine is on.
@@ -91,6 +99,11 @@ impl Engine {
     /// What all runs together may come to use, in bytes, and where that number comes from.
     pub fn memory_budget(&self) -> (u64, &str) {
         (self.budget.bytes, &self.budget.source)
+    }
+
+    /// Where the control groups of its jars are, or why there are none.
+    pub fn cgroup(&self) -> Result<&Path, &str> {
+        self.groups.as_ref().map(|tree| tree.place()).map_err(String::as_str)
     }
 
     /// The interpreter it runs.
@@ -191,7 +204,8 @@ impl Engine {
         };
         denials.extend(said_by_guard);
         let isolation = jar.about().isolation.clone();
-        if record.facts.held_bytes > LIGHT {
+        // One that has ended holds nothing, and its end was heard.
+        if record.facts.held_bytes > LIGHT && jar.is_alive() {
             self.pool.bury_now(jar, place);
         } else {
             self.pool.bury(jar);
@@ -229,11 +243,24 @@ impl Engine {
     fn admitted(&self, policy: &Policy) -> Result<Policy, RunError> {
         policy.validate().map_err(RequestError::Policy)?;
         plan::demand_landlock(self.host(), policy.landlock_abi)?;
+        if let (true, Err(why)) = (policy.cgroup, self.cgroup()) {
+            return Err(EngineError::Walls(no_cgroup(why)).into());
+        }
         let mut policy = policy.clone();
         if let Some(ceiling) = &self.ceiling {
             policy.limits = policy.limits.clamped(ceiling);
         }
         Ok(policy)
+    }
+}
+
+/// A policy demands a control group, and there is none.
+fn no_cgroup(why: &str) -> SetupFault {
+    SetupFault {
+        layer: "cgroup".into(),
+        step: "policy".into(),
+        object: "cgroup".into(),
+        answer: why.into(),
     }
 }
 

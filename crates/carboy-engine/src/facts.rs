@@ -79,6 +79,8 @@ pub(crate) struct Facts {
     pub peak_resident_bytes: u64,
     /// What it held at the end beyond what it began with.
     pub held_bytes: u64,
+    /// The kernel ended it because its control group was out of memory.
+    pub out_of_memory: bool,
     pub open_descriptors: Option<u64>,
     pub space_full: bool,
     pub files_full: bool,
@@ -135,6 +137,15 @@ impl Refused {
 /// what is measured is not precise.
 pub(crate) fn most_held(limits: &Limits) -> u64 {
     limits.memory_bytes + limits.memory_bytes / 16 + (1 << 20)
+}
+
+/// What the kernel can be made to hold for a jar beside what its limits count, as SPECIFICATION.md lists it.
+const KERNEL: u64 = 34 << 20;
+
+/// All the memory that a jar may come to use: what its limits allow, what it may copy of what it is forked
+/// from, and what the kernel holds for it.
+pub(crate) fn may_use(limits: &Limits, copied_bytes: u64) -> u64 {
+    most_held(limits) + limits.file_bytes + copied_bytes + KERNEL
 }
 
 /// How many descriptors a jar can have: the policy counts the guest's own files, and those that every

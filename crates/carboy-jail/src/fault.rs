@@ -99,6 +99,10 @@ pub fn hint(fault: &SetupFault) -> &'static str {
             "could not set a resource limit; the hard limit of the calling shell may be lower \
              (`ulimit -H -a`)"
         }
+        "cgroup" => {
+            "start the engine in a control group of its own that it may write: for example with \
+             `systemd-run --user --scope -p Delegate=yes`"
+        }
         "rank" => {
             "a jar must yield to the engine: `/proc` must be mounted and writable for one's own \
              processes, and no filter around carboy may forbid setpriority"

@@ -204,7 +204,7 @@ pub struct Layers {
     pub bounding_set_empty: bool,
     /// The user id inside.
     pub uid: u32,
-    /// The control group, or `none`.
+    /// The kind of control group that bounds it: `version 2`, or `none` where it is measured instead.
     pub cgroup: String,
 }
 

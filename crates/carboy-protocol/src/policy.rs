@@ -50,6 +50,8 @@ pub struct Policy {
     /// The least Landlock version that must be enforced: a run is refused where the kernel has less.
     /// 0 accepts every version that there are walls for.
     pub landlock_abi: u32,
+    /// Whether a control group must bound the jar: a run is refused where none is delegated to the engine.
+    pub cgroup: bool,
     /// What it may reach over a network.
     pub network: Network,
     /// How much it may use.

@@ -53,6 +53,9 @@ fn describe_policy(page: &mut Page, policy: &Policy) {
     if policy.landlock_abi > 0 {
         page.line("landlock", format!("version {} at least", policy.landlock_abi));
     }
+    if policy.cgroup {
+        page.line("cgroup", "must bound the jar");
+    }
     page.line("network", "none");
     page.line("results", if policy.strict { "must be JSON" } else { "are converted to JSON" });
     page.heading("limits");

@@ -7,12 +7,10 @@ use carboy_protocol::Limits;
 
 use crate::admit::gate::Needs;
 use crate::error::RequestError;
-use crate::facts::most_held;
+use crate::facts::may_use;
 use crate::host::Memory;
 use crate::tier::Holds;
 
-/// What the kernel can be made to hold for a jar beside what its limits count, as SPECIFICATION.md lists it.
-const KERNEL: u64 = 34 << 20;
 /// What a jar holds that stands and waits.
 const STANDING: u64 = 4 << 20;
 /// Jars that stand take at most this part of the budget.
@@ -48,7 +46,7 @@ impl Budget {
 
     /// What a run under these limits takes. An error if there is never as much.
     pub fn needs(&self, limits: &Limits, holds: Holds) -> Result<Needs, RequestError> {
-        let own_bytes = most_held(limits) + limits.file_bytes + holds.copied_bytes + KERNEL;
+        let own_bytes = may_use(limits, holds.copied_bytes);
         if own_bytes > self.bytes {
             return Err(RequestError::NoMemory {
                 needed: own_bytes,

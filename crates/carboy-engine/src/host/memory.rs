@@ -2,9 +2,11 @@
 //! what the machine has.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Serialize;
+
+use crate::kernel::cgroup::{Place, places};
 
 /// The memory that an engine can count on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -30,7 +32,8 @@ impl Memory {
         let own = read(Path::new("/proc/self/cgroup")).unwrap_or_default();
         let mounts = read(Path::new("/proc/self/mountinfo")).unwrap_or_default();
         let machine = machine(&read(Path::new("/proc/meminfo")).unwrap_or_default());
-        let groups = places(&own, &mounts).into_iter().filter_map(|place| place.memory(read));
+        let groups = places(&own, &mounts, "memory");
+        let groups = groups.iter().filter_map(|place| bound(place, read));
         groups.chain([machine]).min_by_key(Memory::free).unwrap_or_else(|| self::machine(""))
     }
 
@@ -62,67 +65,21 @@ fn number(text: &str, name: &str) -> Option<u64> {
     lines.next()?.split_whitespace().next()?.parse().ok()
 }
 
-/// A control group of this process, or one above it.
-#[derive(Debug, PartialEq, Eq)]
-struct Place {
-    folder: PathBuf,
-    is_unified: bool,
-}
-
-impl Place {
-    /// What it may hold, if it has a bound.
-    fn memory(&self, read: impl Fn(&Path) -> Option<String>) -> Option<Memory> {
-        let (bound, used) = match self.is_unified {
-            true => ("memory.max", "anon "),
-            false => ("memory.limit_in_bytes", "total_rss "),
-        };
-        let file = self.folder.join(bound);
-        // Version 2 says `max` where there is no bound, version 1 a number beyond every machine.
-        let whole_bytes = read(&file)?.trim().parse().ok().filter(|bytes| *bytes < 1 << 60)?;
-        let counts = read(&self.folder.join("memory.stat")).unwrap_or_default();
-        Some(Memory {
-            whole_bytes,
-            used_bytes: number(&counts, used).unwrap_or(0),
-            source: file.display().to_string(),
-        })
-    }
-}
-
-/// The control groups that bound this process's memory, from its own up to the highest that is shown.
-fn places(own: &str, mounts: &str) -> Vec<Place> {
-    let mut found = Vec::new();
-    for line in own.lines() {
-        let mut parts = line.splitn(3, ':');
-        let (_, Some(controllers), Some(path)) = (parts.next(), parts.next(), parts.next()) else {
-            continue;
-        };
-        let is_unified = controllers.is_empty();
-        if !is_unified && !controllers.split(',').any(|name| name == "memory") {
-            continue;
-        }
-        let Some((root, mount)) = mounts.lines().find_map(|line| mounted(line, is_unified)) else {
-            continue;
-        };
-        // A container may see a part of the tree as the whole, and its own path not at all.
-        let below = Path::new(path).strip_prefix(&root).unwrap_or(Path::new(""));
-        let folders = below.ancestors().map(|below| mount.join(below));
-        found.extend(folders.map(|folder| Place { folder, is_unified }));
-    }
-    found
-}
-
-/// Which part of the tree of control groups a line of mountinfo shows, and where.
-fn mounted(line: &str, is_unified: bool) -> Option<(PathBuf, PathBuf)> {
-    let (front, back) = line.split_once(" - ")?;
-    let mut front = front.split(' ').skip(3);
-    let (root, mount) = (front.next()?, front.next()?);
-    let mut back = back.split(' ');
-    let is_it = match back.next()? {
-        "cgroup2" => is_unified,
-        "cgroup" => !is_unified && back.nth(1)?.split(',').any(|option| option == "memory"),
-        _ => false,
+/// What a control group may hold, if it has a bound.
+fn bound(place: &Place, read: impl Fn(&Path) -> Option<String>) -> Option<Memory> {
+    let (bound, used) = match place.is_unified {
+        true => ("memory.max", "anon "),
+        false => ("memory.limit_in_bytes", "total_rss "),
     };
-    is_it.then(|| (root.into(), mount.into()))
+    let file = place.folder.join(bound);
+    // Version 2 says `max` where there is no bound, version 1 a number beyond every machine.
+    let whole_bytes = read(&file)?.trim().parse().ok().filter(|bytes| *bytes < 1 << 60)?;
+    let counts = read(&place.folder.join("memory.stat")).unwrap_or_default();
+    Some(Memory {
+        whole_bytes,
+        used_bytes: number(&counts, used).unwrap_or(0),
+        source: file.display().to_string(),
+    })
 }
 
 #[cfg(test)]
@@ -137,8 +94,8 @@ mod tests {
             let file = files.iter().find(|(name, _)| Path::new(name) == path);
             file.map(|(_, text)| (*text).to_owned())
         };
-        let all = places(own, mounts);
-        all.into_iter().filter_map(|place| place.memory(read)).min_by_key(Memory::free)
+        let all = places(own, mounts, "memory");
+        all.iter().filter_map(|place| super::bound(place, read)).min_by_key(Memory::free)
     }
 
     #[test]

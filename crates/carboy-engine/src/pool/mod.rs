@@ -86,7 +86,7 @@ impl<T: Tier> Pool<T> {
         self.keeper.start(&self.stock);
     }
 
-    /// Destroys a jar that holds much, at once. `place` is dropped when it is gone.
+    /// Destroys a jar that holds much and has not ended, at once. `place` is dropped when it is gone.
     pub fn bury_now(&self, mut jar: T::Jar, place: impl Send + 'static) {
         jar.kill();
         tokio::spawn(async move {

@@ -228,6 +228,7 @@ fn facts(chance: &mut Chance) -> Facts {
         data_bytes: chance.number(),
         peak_address_bytes: chance.number(),
         held_bytes: 0,
+        out_of_memory: chance.one_in(2),
         peak_resident_bytes: chance.number(),
         open_descriptors: optional(chance),
         space_full: chance.one_in(2),

@@ -21,6 +21,8 @@ pub(super) struct Meter<'a> {
     next: Moment,
     /// What the jar had used before the job came.
     cpu_before_us: u64,
+    /// The same with its children, where that is counted.
+    together_before_us: Option<u64>,
     /// The most private memory that was seen.
     peak_data: u64,
 }
@@ -38,7 +40,9 @@ pub(super) struct Last {
 impl<'a> Meter<'a> {
     pub fn new<J: Jar>(jar: &J, limits: &'a Limits) -> Result<Meter<'a>, EngineError> {
         let cpu_before_us = jar.cpu_us().while_doing("read a jar's clock")?;
-        Ok(Meter { limits, next: Moment::now() + MEASURE, cpu_before_us, peak_data: 0 })
+        let together_before_us = if limits.processes > 0 { jar.cpu_together_us() } else { None };
+        let next = Moment::now() + MEASURE;
+        Ok(Meter { limits, next, cpu_before_us, together_before_us, peak_data: 0 })
     }
 
     /// Waits until it is time to measure.
@@ -55,6 +59,13 @@ impl<'a> Meter<'a> {
         let now = Moment::now();
         self.next = now + MEASURE.max((now - began) * PART);
         over
+    }
+
+    /// The processor time since the job came, with that of children, where that is counted. Alone the
+    /// kernel counts it against the limit itself.
+    pub fn cpu_together_us<J: Jar>(&self, jar: &J) -> Option<u64> {
+        let before = self.together_before_us?;
+        Some(jar.cpu_together_us()?.saturating_sub(before))
     }
 
     /// The kernel counts private memory when it is mapped, but there are ways to map it that it
@@ -74,7 +85,15 @@ impl<'a> Meter<'a> {
             // counted again, with care.
             _ => jar.held_bytes(&sample) > most && jar.held_together().await > most,
         };
-        if is_over { Some(LimitName::MemoryBytes) } else { files.over }
+        // In whole seconds, as the kernel limits each process.
+        let most_us = self.limits.cpu_ms.div_ceil(1000) * 1_000_000;
+        if is_over {
+            Some(LimitName::MemoryBytes)
+        } else if self.cpu_together_us(jar).is_some_and(|used| used > most_us) {
+            Some(LimitName::CpuMs)
+        } else {
+            files.over
+        }
     }
 
     /// Looks once more, and ends a jar that has not spoken its last word. Of one that answered it does
@@ -104,6 +123,7 @@ impl<'a> Meter<'a> {
             held_bytes: sample.map_or(0, |sample| {
                 sample.anonymous_bytes.saturating_sub(jar.about().baseline.anonymous_bytes)
             }),
+            out_of_memory: false,
             open_descriptors,
             space_full: files.space_full,
             files_full: files.files_full,

@@ -102,6 +102,12 @@ pub(crate) trait Jar: Send + Sync + 'static {
     /// Not counted on the engine's thread, because counting takes long.
     fn held_together(&self) -> impl Future<Output = u64> + Send;
 
+    /// The processor time of it and everything that ever ran in it, where somebody counts that.
+    fn cpu_together_us(&self) -> Option<u64>;
+
+    /// Whether the kernel ended it because all of it together had too much memory.
+    fn ran_out_of_memory(&self) -> bool;
+
     /// How many descriptors it has open.
     fn open_descriptors(&self) -> Option<u64>;
 

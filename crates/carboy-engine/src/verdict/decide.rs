@@ -38,6 +38,10 @@ pub(crate) fn decide(
 fn gone(facts: &Facts, refused: &Refused, limits: &Limits) -> GuestError {
     let cpu_limit_us = limits.cpu_ms.div_ceil(1000) * 1_000_000;
     let mut error = match (facts.exit.signal, facts.exit.code) {
+        // Nobody else says so, and it says what the kernel did this for.
+        (Some(SIGKILL), _) if facts.out_of_memory => {
+            return words::limit(LimitName::MemoryBytes, limits);
+        }
         // The kernel sends this one itself when the processor limit is reached. Nobody inside can.
         // It samples at clock ticks for the limit and counts exactly for usage, so on a busy host
         // the two differ by some percent.

@@ -69,6 +69,18 @@ fn assert_exception(error: &GuestError, type_name: &str) {
 }
 
 #[test]
+fn a_control_group_out_of_memory_is_the_limit() {
+    let killed = Exit { signal: Some(9), ..Exit::default() };
+    let facts = |out_of_memory| Facts { exit: killed, out_of_memory, ..Facts::default() };
+    let cause = |facts: &Facts| {
+        let error = error_of(Ending::Gone, facts, &Refused::default());
+        (error.kind, error.limit.map(|limit| limit.name))
+    };
+    assert_eq!(cause(&facts(true)), (Kind::Limit, Some(LimitName::MemoryBytes)));
+    assert_eq!(cause(&facts(false)), (Kind::Crash, None));
+}
+
+#[test]
 fn an_answer_is_the_result_whatever_else_is_known() {
     let full = Facts { space_full: true, files_full: true, ..Facts::default() };
     let refused = refused(Some(Wanted::Thread), Errno::AGAIN);

@@ -105,6 +105,9 @@ fn a_pod_of_512_mib_is_never_out_of_memory_for_its_jars() {
     let mut command = Command::new("sh");
     let enter = "echo $$ > \"$0\" && exec \"$@\"";
     command.args(["-c", enter]).arg(group.0.join("cgroup.procs")).arg(program());
+    let folder = Folder::new();
+    let said = folder.0.join("stderr");
+    command.stderr(fs::File::create(&said).unwrap());
     let mut pipe = Pipe::with(command);
     // Some take all they can get, some much of it, some more than there is.
     let greedy = "blocks = []\nwhile True: blocks.append(bytearray(1 << 20))";
@@ -143,4 +146,5 @@ fn a_pod_of_512_mib_is_never_out_of_memory_for_its_jars() {
     assert_eq!(refused, count / runs.len() as u64);
     assert!(ok > 0 && limited > 0);
     pipe.close();
+    assert_eq!(fs::read_to_string(said).unwrap(), "", "the engine complained");
 }

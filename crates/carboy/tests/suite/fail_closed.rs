@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-use carboy_protocol::Walls;
+use carboy_engine::{EngineError, RunError};
+use carboy_protocol::{Job, Policy, Walls};
 
 use crate::support::*;
 
@@ -206,4 +207,21 @@ fn a_landlock_that_says_more_than_it_takes_is_not_believed() {
     let outcome: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let layers = &outcome["isolation"]["layers"];
     assert_eq!((&outcome["status"], &layers["landlock_abi"]), (&"ok".into(), &6.into()));
+}
+
+#[tokio::test]
+async fn a_policy_gets_the_control_group_that_it_demands_or_no_jar() {
+    let bench = Bench::new();
+    let demanding = Policy { cgroup: true, ..policy(|_| {}) };
+    let ran = bench.engine.run(Job::new("result = 1").with_policy(demanding)).await;
+    match (bench.engine.cgroup(), ran) {
+        (Ok(_), Ok(outcome)) => assert_eq!(outcome.isolation.layers.cgroup, "version 2"),
+        (Err(why), Err(RunError::Engine(error))) => {
+            assert!(error.hint().unwrap().contains("Delegate=yes"), "{:?}", error.hint());
+            let EngineError::Walls(fault) = error else { panic!("{error}") };
+            assert_eq!((fault.layer.as_str(), fault.answer.as_str()), ("cgroup", why));
+        }
+        other => panic!("{other:?}"),
+    }
+    bench.close().await;
 }

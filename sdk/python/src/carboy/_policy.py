@@ -49,6 +49,8 @@ class Policy:
     """Whether a result that is not JSON is an error. Otherwise it is converted; docs/results.md says how."""
     landlock_abi: int | None = None
     """The least Landlock version that must be enforced; a run is refused where the kernel has less."""
+    cgroup: bool | None = None
+    """Whether a control group must bound each run; it is refused where none is delegated."""
 
     @classmethod
     def preset(
@@ -59,6 +61,7 @@ class Policy:
         language: Language | Profile | None = None,
         strict: bool | None = None,
         landlock_abi: int | None = None,
+        cgroup: bool | None = None,
         **limits: Unpack[LimitsByName],
     ) -> Policy:
         """A named policy: `low`, `medium`, `high` or `max`, with these limits changed."""
@@ -70,7 +73,7 @@ class Policy:
             if limit not in DEFAULT_LIMITS:
                 raise _unexpected(limit)
         changed = replace(Limits(**PRESETS[name]), **limits)
-        return cls(changed, walls, language, strict, landlock_abi)
+        return cls(changed, walls, language, strict, landlock_abi, cgroup)
 
     def to_dict(self) -> dict[str, Any]:
         """The policy in the engine's own form, as JSON."""
@@ -81,6 +84,8 @@ class Policy:
             body["strict"] = self.strict
         if self.landlock_abi is not None:
             body["landlock_abi"] = self.landlock_abi
+        if self.cgroup is not None:
+            body["cgroup"] = self.cgroup
         if self.limits is not None:
             body["limits"] = _present(self.limits, Limits, "limits")
         if isinstance(self.language, str):
@@ -113,13 +118,14 @@ _WORDS = {"walls": get_args(Walls), "profile": get_args(Profile), "network": ("n
 
 def _checked(body: Mapping[str, Any]) -> dict[str, Any]:
     """A policy in the engine's own form, if it is one. What a number may be is for the engine to say."""
-    keys = ("walls", "landlock_abi", "network", "limits", "language", "strict")
+    keys = ("walls", "landlock_abi", "cgroup", "network", "limits", "language", "strict")
     _check_keys("a policy", body, keys)
     demanded = body.get("landlock_abi", 0)
     if type(demanded) is not int or demanded < 0:
         raise RequestError(f"landlock_abi must be a whole number, was {demanded!r}")
-    if not isinstance(body.get("strict", False), bool):
-        raise RequestError(f"strict must be True or False, was {body['strict']!r}")
+    for name in ("strict", "cgroup"):
+        if not isinstance(body.get(name, False), bool):
+            raise RequestError(f"{name} must be True or False, was {body[name]!r}")
     limits, language = _part(body, "limits"), _part(body, "language")
     _check_keys("limits", limits, tuple(DEFAULT_LIMITS))
     for name, value in limits.items():

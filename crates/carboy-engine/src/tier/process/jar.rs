@@ -19,6 +19,7 @@ use crate::error::{EngineError, While};
 use crate::facts::{Baseline, Exit};
 use crate::kernel::async_fd::{ready_now, watched};
 use crate::kernel::blocking::elsewhere;
+use crate::kernel::cgroup::{Bounds, Group, Tree};
 use crate::kernel::proc::{self, Status};
 use crate::plan::JAR_SCORE;
 use crate::tier::process::scratch::{Directory, Scratch};
@@ -55,6 +56,8 @@ pub(crate) struct ProcessJar {
     /// Its share of this process's descriptors.
     _slot: OwnedSemaphorePermit,
     directory: Directory,
+    /// The control group that it is in, if there is one.
+    group: Option<Group>,
 }
 
 impl ProcessJar {
@@ -111,7 +114,22 @@ impl ProcessJar {
             temporary: report.temporary,
             _slot: slot,
             directory: Directory::new(directory, made.own_inodes, scratch),
+            group: None,
         })
+    }
+
+    /// Puts it into a control group of its own. The kernel takes its time for that.
+    pub(super) async fn held_by(
+        mut self,
+        groups: Arc<Tree>,
+        bounds: Bounds,
+    ) -> Result<ProcessJar, EngineError> {
+        let pid = self.about.pid;
+        let held = elsewhere(move || groups.hold(pid, bounds)).await;
+        let held = held.unwrap_or_else(|| Err(io::Error::other("nobody did it")));
+        self.group = Some(held.while_doing("put a jar into its control group")?);
+        self.about.isolation.layers.cgroup = "version 2".into();
+        Ok(self)
     }
 
     async fn warmed(&mut self) -> io::Result<()> {
@@ -208,6 +226,14 @@ impl Jar for ProcessJar {
         elsewhere(move || proc::hold_together(pid)).await.unwrap_or(u64::MAX)
     }
 
+    fn cpu_together_us(&self) -> Option<u64> {
+        self.group.as_ref().and_then(Group::cpu_us)
+    }
+
+    fn ran_out_of_memory(&self) -> bool {
+        self.group.as_ref().is_some_and(Group::ran_out_of_memory)
+    }
+
     fn open_descriptors(&self) -> Option<u64> {
         proc::open_descriptors(self.about.pid)
     }
@@ -224,6 +250,9 @@ impl Jar for ProcessJar {
     /// granted a child.
     fn kill(&self) {
         proc::kill(self.io.pidfd.get_ref());
+        if let Some(group) = &self.group {
+            group.kill();
+        }
     }
 
     async fn exit(&mut self) -> Result<Exit, EngineError> {

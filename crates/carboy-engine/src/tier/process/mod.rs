@@ -17,6 +17,8 @@ use carboy_protocol::{Limits, Policy, Walls};
 use tokio::sync::{Mutex, Semaphore};
 
 use crate::error::{EngineError, While};
+use crate::facts::may_use;
+use crate::kernel::cgroup::{Bounds, Tree};
 use crate::kernel::id::new_id;
 use crate::plan::{self, Base, Plan, Shape};
 use crate::tier::{Holds, Tier};
@@ -49,6 +51,8 @@ pub(crate) struct Process {
     /// Where jars that write to the host have their directories.
     scratch: PathBuf,
     renewal: Renewal,
+    /// The control groups that jars are put into, if there are any.
+    groups: Option<Arc<Tree>>,
     zygotes: [(Walls, Mutex<Option<Arc<Zygote>>>); 2],
     /// The modules that cannot be in a zygote, each with what it does.
     late: std::sync::Mutex<BTreeMap<String, &'static str>>,
@@ -63,11 +67,17 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    pub fn new(base: Base, scratch: PathBuf, renewal: Renewal) -> Process {
+    pub fn new(
+        base: Base,
+        scratch: PathBuf,
+        renewal: Renewal,
+        groups: Option<Arc<Tree>>,
+    ) -> Process {
         Process {
             base,
             scratch,
             renewal,
+            groups,
             zygotes: [Walls::Full, Walls::Nested].map(|walls| (walls, Mutex::default())),
             late: std::sync::Mutex::default(),
             began_with: Default::default(),
@@ -169,7 +179,15 @@ impl Process {
             JarDirectory::Host { .. } => 0,
         };
         let forked = zygote.fork(plan).await?;
-        ProcessJar::sealed(forked, zygote, scratch, Made { own_inodes, has_room }, slot).await
+        let made = Made { own_inodes, has_room };
+        let jar = ProcessJar::sealed(forked, zygote, scratch, made, slot).await?;
+        let Some(groups) = &self.groups else { return Ok(jar) };
+        let limits = &policy.limits;
+        let bounds = Bounds {
+            memory_bytes: may_use(limits, expected.anonymous_bytes),
+            tasks: 1 + limits.threads + limits.processes,
+        };
+        jar.held_by(groups.clone(), bounds).await
     }
 }
 
@@ -235,6 +253,9 @@ impl Tier for Process {
             if let Some(zygote) = place.lock().await.take() {
                 zygote.shutdown().await;
             }
+        }
+        if let Some(groups) = &self.groups {
+            groups.sweep();
         }
         // Once more: a run that came meanwhile may have asked a zygote that was about to end.
         self.endings.fetch_add(1, Ordering::Relaxed);
