@@ -11,7 +11,7 @@ use std::fmt::Write;
 
 use carboy_jail::profile::Profile;
 use carboy_protocol::Walls;
-use carboy_sys::name_of;
+use carboy_sys::{Machine, name_of};
 use libfuzzer_sys::fuzz_target;
 
 /// A test of one argument: which, its mask, how it compares, and with what.
@@ -25,8 +25,10 @@ fuzz_target!(|data: (&str, Vec<Case>, Vec<Call>)| {
     let (text, cases, calls) = data;
     for walls in [Walls::Full, Walls::Nested] {
         for text in [text, &written(&cases)] {
-            if let Ok(profile) = Profile::parse(text, walls, 7) {
-                bpf::compare(&profile, &calls);
+            for machine in Machine::ALL {
+                if let Ok(profile) = Profile::parse(text, machine, walls, 7) {
+                    bpf::compare(&profile, &calls);
+                }
             }
         }
     }

@@ -1,6 +1,6 @@
 //! A profile as the program the kernel runs for every system call.
 //!
-//! The program checks the architecture, refuses x32 numbers, finds the call and then tests its
+//! The program checks the architecture, refuses numbers of a second table (x32), finds the call and then tests its
 //! arguments. Calls are sets of bits, 32 numbers to a word: one test asks whether a call is among
 //! all those of its word that get the same answer. That keeps the program short, and every jar
 //! pays for its length, because the kernel translates it anew for each. It has four
@@ -32,8 +32,6 @@ const RETURN_ERRNO: u32 = 0x0005_0000;
 const RETURN_NOTIFY: u32 = 0x7fc0_0000;
 const RETURN_KILL: u32 = 0x8000_0000;
 
-const AUDIT_ARCH_X86_64: u32 = 0xc000_003e;
-const X32_BIT: u32 = 0x4000_0000;
 const OFFSET_NUMBER: u32 = 0;
 const OFFSET_ARCH: u32 = 4;
 const OFFSET_ARGS: u32 = 16;
@@ -67,14 +65,16 @@ fn jump(skipped: usize) -> Instruction {
     op(JUMP, u32::try_from(skipped).unwrap_or(u32::MAX))
 }
 
-/// Compiles a profile.
+/// Compiles a profile, for the machine that it was read for.
 pub fn compile(profile: &Profile) -> Vec<Instruction> {
     let mut program = vec![op(LOAD, OFFSET_ARCH)];
-    program.extend(branch(IF_EQUAL, AUDIT_ARCH_X86_64, 1, 0));
+    program.extend(branch(IF_EQUAL, profile.machine.audit(), 1, 0));
     program.extend([op(RETURN, RETURN_KILL), op(LOAD, OFFSET_NUMBER)]);
-    program.extend(branch(IF_AT_LEAST, X32_BIT, 0, 1));
+    if let Some(second_table) = profile.machine.second_table() {
+        program.extend(branch(IF_AT_LEAST, second_table, 0, 1));
+        program.push(op(RETURN, RETURN_KILL));
+    }
     program.extend([
-        op(RETURN, RETURN_KILL),
         // The index register gets the call's bit in its word.
         op(AND, WORD - 1),
         op(TO_INDEX, 0),

@@ -5,48 +5,76 @@
 mod bpf;
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
-use bpf::{ALLOW, ERRNO, KILL, X86_64, compare, run};
+use bpf::{ALLOW, ERRNO, KILL, NOTIFY, arch, compare, run};
 use carboy_jail::filter::{compile, compile_closing};
 use carboy_jail::profile::{Profile, Verdict};
 use carboy_protocol::Walls;
-use carboy_sys::{name_of, number_of};
+use carboy_sys::Machine;
 use proptest::prelude::*;
 
 const X32_BIT: u32 = 0x4000_0000;
 
-fn process(walls: Walls) -> Profile {
-    Profile::process(walls, 7).unwrap()
+/// `AUDIT_ARCH_I386` and `AUDIT_ARCH_ARM`: the 32-bit programs that the two machines run as well.
+const I386: u32 = 0x4000_0003;
+const ARM: u32 = 0x4000_0028;
+
+fn process(machine: Machine, walls: Walls) -> Profile {
+    Profile::process_on(machine, walls, 7).unwrap()
+}
+
+/// The number of a call that every machine has.
+fn number_of(machine: Machine, name: &str) -> u32 {
+    machine.number_of(name).unwrap()
 }
 
 /// A profile with these cases, and with calls that are simply allowed.
-fn profile(cases: &str, allow: &str) -> Profile {
+fn profile(machine: Machine, cases: &str, allow: &str) -> Profile {
     let text = format!("name='x'\n{cases}\n[answer]\n[nested]\n[refuse]\n[allow]\n{allow}");
-    Profile::parse(&text, Walls::Full, 7).unwrap()
+    Profile::parse(&text, machine, Walls::Full, 7).unwrap()
 }
 
 #[test]
 fn a_foreign_entry_dies_whatever_it_asks() {
-    let program = compile(&process(Walls::Full));
-    for number in 0..600 {
-        assert_eq!(run(&program, 0x4000_0003, number, &[0; 6]), KILL);
-        assert_eq!(run(&program, X86_64, number | X32_BIT, &[0; 6]), KILL);
+    for machine in Machine::ALL {
+        let program = compile(&process(machine, Walls::Full));
+        let others = Machine::ALL.into_iter().filter(|other| *other != machine).map(arch);
+        for foreign in others.chain([I386, ARM, 0, u32::MAX]) {
+            for number in 0..600 {
+                assert_eq!(run(&program, foreign, number, &[0; 6]), KILL, "{foreign:x}");
+            }
+        }
     }
-    assert_eq!(run(&program, X86_64, u32::MAX, &[0; 6]), KILL);
+}
+
+#[test]
+fn numbers_of_x32_die_where_there_is_x32_and_are_told_to_the_engine_elsewhere() {
+    for (machine, answer) in [(Machine::X86_64, KILL), (Machine::Aarch64, NOTIFY)] {
+        let program = compile(&process(machine, Walls::Full));
+        for number in (0..600).map(|number| number | X32_BIT).chain([X32_BIT - 1, u32::MAX]) {
+            let answer = if number < X32_BIT { NOTIFY } else { answer };
+            assert_eq!(run(&program, arch(machine), number, &[0; 6]), answer, "{number:x}");
+        }
+    }
 }
 
 #[test]
 fn the_closing_filter_takes_back_what_sealing_needed_and_no_more() {
-    let profile = process(Walls::Full);
+    Machine::ALL.into_iter().for_each(closing_on);
+}
+
+fn closing_on(machine: Machine) {
+    let profile = process(machine, Walls::Full);
     let program = compile_closing(&profile);
     let others = (0..600).map(|number| (number, [0; 6]));
     let mut taken_back = BTreeSet::new();
     for (number, args) in profile.probes().into_iter().chain(others) {
         let sealing = profile.judge(number, &args) == Verdict::Sealing;
         let expected = if sealing { ERRNO | 1 } else { ALLOW };
-        assert_eq!(run(&program, X86_64, number, &args), expected, "{number}");
+        assert_eq!(run(&program, arch(machine), number, &args), expected, "{number}");
         if sealing {
-            taken_back.insert(name_of(number).unwrap());
+            taken_back.insert(machine.name_of(number).unwrap());
         }
     }
     assert_eq!(taken_back.into_iter().collect::<Vec<_>>(), ["prlimit64", "seccomp", "sendmsg"]);
@@ -54,8 +82,10 @@ fn the_closing_filter_takes_back_what_sealing_needed_and_no_more() {
 
 #[test]
 fn the_program_is_short_and_shallow() {
-    let program = compile(&process(Walls::Full));
-    assert!(program.len() < 300, "{} instructions", program.len());
+    for machine in Machine::ALL {
+        let program = compile(&process(machine, Walls::Full));
+        assert!(program.len() < 300, "{} instructions on {machine:?}", program.len());
+    }
 }
 
 #[test]
@@ -66,9 +96,10 @@ fn a_set_longer_than_a_jump_is_compared_to_its_last_value() {
             "[[case]]\ncall='{call}'\nwhy='w'\nthen='{then}'\nwhen=[{{arg=1,any_of={values:?}}}]"
         )
     };
-    let number = number_of("ioctl").unwrap();
+    let machine = Machine::X86_64;
+    let number = number_of(machine, "ioctl");
     for then in ["allow", "sealing"] {
-        let profile = profile(&case("ioctl", then), "read='r'\nwrite='r'");
+        let profile = profile(machine, &case("ioctl", then), "read='r'\nwrite='r'");
         let calls: Vec<_> = (0..3_010).map(|value| (number, [0, value, 0, 0, 0, 0])).collect();
         compare(&profile, &calls);
     }
@@ -87,10 +118,12 @@ fn rules_longer_than_a_jump_are_passed_over_whole() {
             )
         })
         .collect();
-    let profile = profile(&(long + &many), "read='r'\nwrite='r'\nexit_group='r'");
+    let machine = Machine::X86_64;
+    let profile = profile(machine, &(long + &many), "read='r'\nwrite='r'\nexit_group='r'");
     let calls: Vec<_> = ["ioctl", "fcntl", "futex", "prctl", "madvise", "read"]
         .iter()
-        .flat_map(|name| (0..210).map(|value| (number_of(name).unwrap(), [1, value, 0, 0, 0, 0])))
+        .map(|name| number_of(machine, name))
+        .flat_map(|number| (0..210).map(move |value| (number, [1, value, 0, 0, 0, 0])))
         .collect();
     compare(&profile, &calls);
 }
@@ -100,8 +133,10 @@ fn what_an_earlier_rule_allows_is_still_allowed_after_sealing() {
     let case = |then: &str, arg: u32| {
         format!("[[case]]\ncall='ioctl'\nwhy='w'\nthen='{then}'\nwhen=[{{arg={arg},is=1}}]\n")
     };
-    let profile = profile(&(case("allow", 0) + &case("sealing", 1) + &case("allow", 2)), "");
-    let number = number_of("ioctl").unwrap();
+    let machine = Machine::X86_64;
+    let cases = case("allow", 0) + &case("sealing", 1) + &case("allow", 2);
+    let profile = profile(machine, &cases, "");
+    let number = number_of(machine, "ioctl");
     let bits = |value: u64| [value & 1, value >> 1 & 1, value >> 2 & 1, 0, 0, 0];
     compare(&profile, &(0..8).map(|value| (number, bits(value))).collect::<Vec<_>>());
 }
@@ -139,6 +174,7 @@ fn test() -> impl Strategy<Value = String> {
 
 /// Cases for a few neighbouring calls, so that they share words of the search.
 fn cases() -> impl Strategy<Value = String> {
+    let name_of = |number| Machine::X86_64.name_of(number);
     let names: Vec<&'static str> = (0..80).filter_map(name_of).collect();
     let then = prop::sample::select(vec![
         "then='allow'",
@@ -156,6 +192,18 @@ fn cases() -> impl Strategy<Value = String> {
     prop::collection::vec(case, 1..12).prop_map(|cases| cases.concat())
 }
 
+/// The profile of the process tier on every machine, behind both walls, beside an old Landlock and a new
+/// one, read once.
+static PROCESS: LazyLock<Vec<Profile>> = LazyLock::new(|| {
+    let mut all = Vec::new();
+    for machine in Machine::ALL {
+        for walls in [Walls::Full, Walls::Nested] {
+            all.extend([1, 7].map(|level| Profile::process_on(machine, walls, level).unwrap()));
+        }
+    }
+    all
+});
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(20))]
     // What the kernel will do is what the profile says, for every call and any arguments.
@@ -163,10 +211,7 @@ proptest! {
     fn program_and_profile_agree(
         calls in prop::collection::vec((0u32..600, prop::array::uniform6(interesting())), 1_000)
     ) {
-        for walls in [Walls::Full, Walls::Nested] {
-            compare(&process(walls), &calls);
-            compare(&Profile::process(walls, 1).unwrap(), &calls);
-        }
+        PROCESS.iter().for_each(|profile| compare(profile, &calls));
     }
 }
 
@@ -177,6 +222,8 @@ proptest! {
         cases in cases(),
         calls in prop::collection::vec((0u32..80, prop::array::uniform6(interesting())), 50)
     ) {
-        compare(&profile(&cases, "getppid='r'\nsetrlimit='r'"), &calls);
+        for machine in Machine::ALL {
+            compare(&profile(machine, &cases, "getppid='r'\nsetrlimit='r'"), &calls);
+        }
     }
 }

@@ -15,6 +15,7 @@ pub mod fds;
 mod heap;
 mod landlock;
 mod limit;
+mod machine;
 mod mount;
 pub mod seccomp;
 mod signals;
@@ -25,9 +26,9 @@ pub use clone::{Forked, Namespaces, clone3};
 pub use heap::fill_gaps;
 pub use landlock::landlock_abi;
 pub use limit::limit_open_files;
+pub use machine::{Machine, all_calls, name_of, number_of};
 pub use mount::{MountFlags, mount_setattr};
 pub use signals::{default_all as default_signals, ignore_endings};
-pub use syscalls::{name_of, number_of};
 pub use wait::{Ended, cpu_time, exit_now, reap};
 
 /// The result of a raw system call: `-1` means that `errno` says why.

@@ -20,7 +20,6 @@ const OWN: &str = "/proc/carboy";
 const USUAL: &str = "/proc/usual";
 /// The number of a jar in its pid namespace.
 const PID: u32 = 1;
-const PAGE: u64 = 4096;
 
 /// Generated files of the private root.
 pub(super) fn files(base: &Base) -> Vec<TextFile> {
@@ -206,8 +205,9 @@ fn process_stat() -> String {
 
 /// What a jar held when it was made.
 fn process_statm(baseline: Baseline) -> String {
+    let page = rustix::param::page_size() as u64;
     let [size, held, data] =
-        [baseline.address_bytes, baseline.anonymous_bytes, baseline.data_bytes].map(|n| n / PAGE);
+        [baseline.address_bytes, baseline.anonymous_bytes, baseline.data_bytes].map(|n| n / page);
     format!("{size} {held} 0 0 0 {data} 0\n")
 }
 

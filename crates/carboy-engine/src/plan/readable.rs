@@ -4,13 +4,12 @@ use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 use carboy_jail::{Link, Mount, MountKind};
+use carboy_sys::Machine;
 
 use crate::host::Python;
 
-/// Where the loader finds libraries, and what else an interpreter reads of a host.
-const SYSTEM_READABLE: [&str; 11] = [
-    "/lib/x86_64-linux-gnu",
-    "/usr/lib/x86_64-linux-gnu",
+/// Where the loader finds libraries on any machine, and what else an interpreter reads of a host.
+const SYSTEM_READABLE: [&str; 9] = [
     "/lib64",
     "/usr/lib64",
     "/etc/ld.so.cache",
@@ -26,10 +25,18 @@ const SYSTEM_READABLE: [&str; 11] = [
 pub(super) fn paths(python: &Python) -> Vec<PathBuf> {
     let is_empty = |path: &Path| path.read_dir().is_ok_and(|mut entries| entries.next().is_none());
     let system = SYSTEM_READABLE.iter().map(PathBuf::from);
-    let mut paths: Vec<PathBuf> = system.filter(|path| path.exists() && !is_empty(path)).collect();
+    let all = of_machine(Machine::HERE).into_iter().chain(system);
+    let mut paths: Vec<PathBuf> = all.filter(|path| path.exists() && !is_empty(path)).collect();
     paths.push(python.program.clone());
     paths.extend(python.readable.iter().cloned());
     paths
+}
+
+/// Where this machine's libraries lie on Debian, and its loader, which need not lie beside them.
+fn of_machine(machine: Machine) -> [PathBuf; 3] {
+    let folder = machine.library_folder();
+    [format!("/lib/{folder}"), format!("/usr/lib/{folder}"), machine.loader().into()]
+        .map(PathBuf::from)
 }
 
 /// The mounts and links that make `paths` readable at their own places: each link on the way is
@@ -98,6 +105,12 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+
+    #[test]
+    fn the_loader_of_this_machine_is_there_and_readable() {
+        let loader = of_machine(Machine::HERE).into_iter().next_back().unwrap();
+        assert!(loader.exists(), "{}", loader.display());
+    }
 
     #[test]
     fn links_are_made_again_and_places_mounted_once() {

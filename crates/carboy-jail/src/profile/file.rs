@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use carboy_protocol::Walls;
-use carboy_sys::number_of;
+use carboy_sys::{Machine, all_calls};
 use serde::Deserialize;
 
 use crate::landlock::TRUNCATE;
@@ -18,16 +18,24 @@ pub(super) struct Contents {
     pub spellings: usize,
 }
 
-/// Reads a profile as it holds behind these walls, with this version of Landlock.
-pub(super) fn read(text: &str, walls: Walls, landlock: u32) -> Result<Contents, ProfileFault> {
+/// Reads a profile as it holds on this machine, behind these walls, with this version of Landlock. A call that
+/// only other machines have is checked like the rest, and then left out.
+pub(super) fn read(
+    text: &str,
+    machine: Machine,
+    walls: Walls,
+    landlock: u32,
+) -> Result<Contents, ProfileFault> {
     let file: File = toml::from_str(text).map_err(|error| ProfileFault(error.to_string()))?;
     let mut calls: BTreeMap<u32, Vec<Rule>> = BTreeMap::new();
     let mut add = |name: &str, why: &str, rule: Rule| {
-        let number =
-            number_of(name).ok_or_else(|| ProfileFault(format!("unknown system call {name}")))?;
+        if !all_calls().any(|known| known == name) {
+            return Err(ProfileFault(format!("unknown system call {name}")));
+        }
         if why.trim().is_empty() {
             return Err(ProfileFault(format!("{name} has no reason")));
         }
+        let Some(number) = machine.number_of(name) else { return Ok(()) };
         let rules = calls.entry(number).or_default();
         if rules.last().is_some_and(|rule| rule.tests.is_empty()) {
             return Err(ProfileFault(format!("a rule for {name} can never be reached")));
@@ -83,7 +91,8 @@ pub(super) fn read(text: &str, walls: Walls, landlock: u32) -> Result<Contents, 
         }),
         None => None,
     };
-    Ok(Contents { name: file.name, calls, otherwise, spellings: file.alike.len() })
+    let spellings = file.alike.keys().filter(|name| machine.number_of(name).is_some()).count();
+    Ok(Contents { name: file.name, calls, otherwise, spellings })
 }
 
 #[derive(Deserialize)]

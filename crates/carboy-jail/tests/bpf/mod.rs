@@ -5,10 +5,9 @@
 
 use carboy_jail::filter::{compile, compile_closing};
 use carboy_jail::profile::{Profile, Verdict};
+use carboy_sys::Machine;
 use carboy_sys::seccomp::Instruction;
 
-/// `AUDIT_ARCH_X86_64`.
-pub const X86_64: u32 = 0xc000_003e;
 /// `SECCOMP_RET_ALLOW`.
 pub const ALLOW: u32 = 0x7fff_0000;
 /// `SECCOMP_RET_ERRNO`, without its number.
@@ -17,6 +16,14 @@ pub const ERRNO: u32 = 0x0005_0000;
 pub const NOTIFY: u32 = 0x7fc0_0000;
 /// `SECCOMP_RET_KILL_PROCESS`.
 pub const KILL: u32 = 0x8000_0000;
+
+/// `AUDIT_ARCH_X86_64` and `AUDIT_ARCH_AARCH64`, from the kernel's header.
+pub fn arch(machine: Machine) -> u32 {
+    match machine {
+        Machine::X86_64 => 0xc000_003e,
+        Machine::Aarch64 => 0xc000_00b7,
+    }
+}
 
 /// What the kernel gives a filter to read: `struct seccomp_data`, in 32-bit words.
 fn data(arch: u32, number: u32, args: &[u64; 6]) -> [u32; 16] {
@@ -84,14 +91,20 @@ pub fn answer(verdict: &Verdict) -> u32 {
 /// rule, some that have none, and `more`.
 pub fn compare(profile: &Profile, more: &[(u32, [u64; 6])]) {
     let (program, closing) = (compile(profile), compile_closing(profile));
+    let machine = profile.machine();
     let without_rule = (0..600).map(|number| (number, [0; 6]));
     let calls = profile.probes().into_iter().chain(without_rule).chain(more.iter().copied());
     for (number, args) in calls {
         let verdict = profile.judge(number, &args);
         // Numbers of the x32 table die before any rule is looked at.
-        let expected = if number >= 0x4000_0000 { KILL } else { answer(&verdict) };
-        assert_eq!(run(&program, X86_64, number, &args), expected, "{number} {args:x?}");
+        let is_x32 = machine == Machine::X86_64 && number >= 0x4000_0000;
+        let expected = if is_x32 { KILL } else { answer(&verdict) };
+        assert_eq!(run(&program, arch(machine), number, &args), expected, "{number} {args:x?}");
         let expected = if verdict == Verdict::Sealing { ERRNO | 1 } else { ALLOW };
-        assert_eq!(run(&closing, X86_64, number, &args), expected, "{number} {args:x?}, closing");
+        assert_eq!(
+            run(&closing, arch(machine), number, &args),
+            expected,
+            "{number} {args:x?}, closing"
+        );
     }
 }
