@@ -6,6 +6,7 @@
 mod ablation;
 mod base;
 mod computer;
+mod cpuinfo;
 mod environment;
 mod jar;
 mod limits;

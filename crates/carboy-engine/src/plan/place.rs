@@ -9,10 +9,12 @@ use std::path::{Path, PathBuf};
 
 use carboy_jail::{About, Link, Mount, TextFile};
 use carboy_protocol::Limits;
+use carboy_sys::Machine;
 
 use crate::facts::Baseline;
 use crate::plan::base::Base;
 use crate::plan::computer::{HOSTNAME, INSIDE, USER, processors};
+use crate::plan::cpuinfo;
 
 /// Where a jar's own file system shows.
 const OWN: &str = "/proc/carboy";
@@ -128,7 +130,7 @@ fn of_limits(base: &Base, limits: &Limits) -> [(&'static str, String); 6] {
     let Told { processors, memory_bytes } = Told::of(base, limits);
     [
         ("cpu.max", format!("{} 100000\n", processors * 100_000)),
-        ("cpuinfo", cpuinfo(processors)),
+        ("cpuinfo", cpuinfo::text(Machine::HERE, processors)),
         ("meminfo", meminfo(memory_bytes / 1024)),
         ("memory.max", format!("{memory_bytes}\n")),
         ("online", format!("{}\n", range(processors))),
@@ -138,19 +140,6 @@ fn of_limits(base: &Base, limits: &Limits) -> [(&'static str, String); 6] {
 
 fn range(processors: u64) -> String {
     if processors == 1 { "0".into() } else { format!("0-{}", processors - 1) }
-}
-
-/// Processors of no particular make. Which instructions there are, a processor says itself.
-fn cpuinfo(processors: u64) -> String {
-    let one = |number: u64| {
-        format!(
-            "processor\t: {number}\nvendor_id\t: carboy\ncpu family\t: 6\nmodel\t\t: 0\n\
-             model name\t: carboy\ncpu MHz\t\t: 1000.000\nphysical id\t: 0\n\
-             siblings\t: {processors}\ncore id\t\t: {number}\ncpu cores\t: {processors}\n\
-             flags\t\t: fpu cx8 cmov mmx fxsr sse sse2 syscall nx lm\n\n"
-        )
-    };
-    (0..processors).map(one).collect()
 }
 
 fn meminfo(total: u64) -> String {
