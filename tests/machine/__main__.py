@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import shutil
 import signal
 import sys
 import time
@@ -53,6 +54,10 @@ def main() -> int:
         pins = [pin for pin in pins if pin["name"] in given.names]
     elif not given.all:
         pins = [pin for pin in pins if pin["gate"]]
+
+    for tool in (ARCHITECTURES[given.architecture].qemu[0], "readelf", "dpkg-deb"):
+        if shutil.which(tool) is None:
+            parser.error(f"{tool} is not installed; .ci/run lists the packages")
 
     cache = Path(os.environ.get("CARBOY_TEST_CACHE", "/var/tmp/carboy-tests"))
     work = Path(given.keep or cache / "kernels" / f"run-{os.getpid()}")

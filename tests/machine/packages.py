@@ -20,7 +20,7 @@ def kernel(pin: dict[str, Any], cache: Path) -> Path:
     image = folder / "vmlinuz"
     if not image.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        package = folder / "package.deb"
+        package = folder / f"package-{os.getpid()}.deb"
         try:
             download(f"{MIRROR}/{pin['file']}", pin["sha256"], package)
         except urllib.error.HTTPError as error:

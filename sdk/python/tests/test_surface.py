@@ -66,3 +66,11 @@ def test_a_prompt_lists_the_packages_that_can_be_imported() -> None:
 def test_a_prompt_says_how_answers_are_converted() -> None:
     assert "frames become lists of records" in carboy.Sandbox().prompt()
     assert "must be JSON" in carboy.Sandbox({"strict": True}).prompt()
+
+
+def test_a_policy_can_demand_a_version_of_landlock() -> None:
+    assert carboy.Policy(landlock_abi=3).to_dict() == {"landlock_abi": 3}
+    assert carboy.Policy.preset("low", landlock_abi=6).to_dict()["landlock_abi"] == 6
+    for wrong in (-1, True, "new"):
+        with pytest.raises(carboy.RequestError, match="landlock_abi must be a whole number"):
+            carboy.Policy(landlock_abi=wrong).to_dict()  # type: ignore[arg-type]
