@@ -9,7 +9,7 @@ default:
     @just --list --unsorted
 
 # Everything that must hold before a change is pushed.
-check: fmt builds lints-and-tests programs kernels neighbours
+check: fmt builds lints-and-tests programs kernels containers neighbours
 
 # Two profiles have two folders, and one compiler fills the gaps that the other leaves.
 [parallel]
@@ -74,6 +74,10 @@ programs: build
 # The walls on other kernels, booted in QEMU: those of the gate, or by name; `--all` has every one.
 kernels *NAMES: build
     tests/kernels {{ NAMES }}
+
+# Both walls in containers, as Docker and Kubernetes configure them; needs root and runc.
+containers: build
+    tests/containers
 
 # Hostile programs beside innocent runs, which must not be late: for a machine that does nothing else.
 neighbours: build

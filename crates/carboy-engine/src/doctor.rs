@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use carboy_protocol::{Job, Limits, Policy, Status, Walls};
+use carboy_protocol::{Job, Limits, Policy, SetupFault, Status, Walls};
 use serde::Serialize;
 
 use crate::engine::Engine;
-use crate::error::RunError;
+use crate::error::{EngineError, RunError};
 use crate::host::Host;
 use crate::tier::process::Preload;
 
@@ -72,8 +72,17 @@ pub async fn examine(engine: &Engine) -> Report {
         State::Ok,
         format!("CPython {} at {}{place}", python.version, python.program.display()),
     ));
-    let (full_row, full) = trial(engine, "full walls", Walls::Full).await;
-    let (nested_row, nested) = trial(engine, "nested walls", Walls::Nested).await;
+    let (full_row, full_fault) = trial(engine, "full walls", Walls::Full).await;
+    let (nested_row, _) = trial(engine, "nested walls", Walls::Nested).await;
+    let (full, nested) = (full_row.state == State::Ok, nested_row.state == State::Ok);
+    if let Some(around) = full_fault.and_then(|fault| around(&fault)) {
+        match rows.iter_mut().find(|row| row.layer == around.layer) {
+            // A setting of the kernel is to be changed first.
+            Some(row) if row.state == State::Missing => {}
+            Some(row) => *row = around,
+            None => rows.push(around),
+        }
+    }
     rows.extend([full_row, nested_row]);
     rows.extend(engine.preloads().into_iter().map(preload));
     Report { rows, full, nested }
@@ -95,28 +104,32 @@ fn preload(preload: Preload) -> Row {
 }
 
 /// Runs one line of Python behind the walls: no list of settings proves as much.
-async fn trial(engine: &Engine, layer: &'static str, walls: Walls) -> (Row, bool) {
+async fn trial(engine: &Engine, layer: &'static str, walls: Walls) -> (Row, Option<SetupFault>) {
     let policy = Policy { walls, ..Policy::default() };
     match engine.run(Job::new("result = 1").with_policy(policy)).await {
         Ok(outcome) if outcome.status == Status::Ok => {
             let wall_ms = outcome.usage.wall_ms;
-            (row(layer, State::Ok, format!("built, and a run in them took {wall_ms:.1} ms")), true)
+            (row(layer, State::Ok, format!("built, and a run in them took {wall_ms:.1} ms")), None)
         }
         Ok(outcome) => {
             let why = outcome.error.map_or(String::new(), |error| error.message);
-            (missing(layer, format!("built, but a run failed: {why}"), "report this"), false)
+            (missing(layer, format!("built, but a run failed: {why}"), "report this"), None)
         }
         Err(error @ (RunError::Busy(_) | RunError::Cancelled)) => {
-            (missing(layer, error.to_string(), "try again"), false)
+            (missing(layer, error.to_string(), "try again"), None)
         }
         Err(RunError::Request(error)) => {
             let hint = error.hint().unwrap_or_default();
-            (missing(layer, error.to_string(), hint), false)
+            (missing(layer, error.to_string(), hint), None)
         }
         Err(RunError::Engine(error)) => {
             let cause = std::error::Error::source(&error)
                 .map_or_else(|| error.to_string(), ToString::to_string);
-            (missing(layer, cause, error.hint().unwrap_or_default()), false)
+            let row = missing(layer, cause, error.hint().unwrap_or_default());
+            match error {
+                EngineError::Walls(fault) => (row, Some(fault)),
+                _ => (row, None),
+            }
         }
     }
 }
@@ -131,6 +144,46 @@ fn host_rows(host: &Host) -> Vec<Row> {
     rows.extend(landlock_lacks(host.landlock_abi));
     rows.extend([seccomp(), identity(host)]);
     rows
+}
+
+/// How many system-call filters were loaded around this process, such as a container's.
+fn outer_filters() -> u64 {
+    let status = setting("/proc/self/status").unwrap_or_default();
+    let count = status.lines().find_map(|line| line.strip_prefix("Seccomp_filters:"));
+    count.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
+}
+
+/// The AppArmor profile that confines this process, if one does.
+fn apparmor() -> Option<String> {
+    let places = ["/proc/self/attr/apparmor/current", "/proc/self/attr/current"];
+    places.into_iter().find_map(setting).filter(|name| !name.is_empty() && name != "unconfined")
+}
+
+/// What around this process refuses full walls, where the kernel itself would not, and the line of a
+/// container's configuration that changes it.
+fn around(fault: &SetupFault) -> Option<Row> {
+    let profile = "security_opt: [seccomp=seccomp.json], or seccompProfile: {type: Localhost} in a pod, with \
+                   deploy/seccomp.json; docs/containers.md";
+    match (fault.layer.as_str(), outer_filters(), apparmor()) {
+        ("namespaces", 1.., _) => {
+            let offers =
+                "a system-call filter around carboy refuses them, as Docker's default does";
+            Some(missing("user namespaces", offers, profile))
+        }
+        // A root that has lost the capability cannot map itself.
+        ("user namespace", _, _) if fault.step.ends_with("_map") => {
+            let offers = format!("can be made, but not for this user: {fault}");
+            let setting = "an ordinary user (`user: \"1000:1000\"`, runAsUser: 1000), or root with \
+                           CAP_CHOWN, CAP_SETUID and CAP_SETGID; docs/containers.md";
+            Some(missing("user namespaces", offers, setting))
+        }
+        ("private root", _, Some(name)) => {
+            let setting = "security_opt: [apparmor=unconfined], or appArmorProfile: {type: Unconfined} in a \
+                           pod; docs/containers.md";
+            Some(missing("apparmor", format!("the profile {name} refuses mounts"), setting))
+        }
+        _ => None,
+    }
 }
 
 fn user_namespaces() -> Row {
@@ -191,7 +244,13 @@ fn seccomp() -> Row {
         .filter(|action| !actions.split_whitespace().any(|word| word == *action))
         .collect();
     if lacks.is_empty() {
-        return row(layer, State::Ok, "filters with user notification");
+        let words = match outer_filters() {
+            0 => "filters with user notification".to_owned(),
+            count => {
+                format!("filters with user notification; {count} around carboy, which answer first")
+            }
+        };
+        return row(layer, State::Ok, words);
     }
     let offers = format!("no {}", lacks.join(", no "));
     missing(layer, offers, "a kernel from 5.9 on with CONFIG_SECCOMP_FILTER")

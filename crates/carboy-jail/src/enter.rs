@@ -221,6 +221,7 @@ fn read_back(walls: &JarWalls, writable: &Writable) -> Result<SealReport, SetupF
         expect("namespaces", "pid", pid, 1)?;
         expect("host name", "nodename", hostname.as_str(), &walls.hostname)?;
         root::check()?;
+        identity::check_user_namespaces()?;
     }
     Ok(SealReport {
         pid,

@@ -64,6 +64,7 @@ fn errno_name(errno: Errno) -> &'static str {
         Errno::NOTDIR => "ENOTDIR",
         Errno::OPNOTSUPP => "EOPNOTSUPP",
         Errno::MFILE => "EMFILE",
+        Errno::ROFS => "EROFS",
         _ => "errno",
     }
 }
@@ -72,8 +73,8 @@ fn errno_name(errno: Errno) -> &'static str {
 pub fn hint(fault: &SetupFault) -> &'static str {
     match fault.layer.as_str() {
         "namespaces" => {
-            "this host refuses unprivileged user namespaces; `carboy doctor` shows the setting, \
-             and `--walls nested` selects the weaker walls, which need none"
+            "this host or container refuses user namespaces; `carboy doctor` shows the setting \
+             (docs/containers.md), and `--walls nested` selects the weaker walls, which need none"
         }
         "user namespace" => {
             "the user map was refused; `carboy doctor` shows what this host allows, and \
@@ -89,7 +90,7 @@ pub fn hint(fault: &SetupFault) -> &'static str {
         }
         "seccomp" => {
             "the kernel must offer seccomp filters with user notification (5.9 or later), and no \
-             filter around carboy may forbid them (`carboy doctor`)"
+             filter around carboy may forbid them or have a listener of its own (`carboy doctor`)"
         }
         "capabilities" | "no new privileges" => {
             "could not drop privileges; a filter around it may forbid capset or \

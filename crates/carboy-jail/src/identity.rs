@@ -1,6 +1,7 @@
 //! The user, the group and the namespaces of a zygote and its jars.
 
 use std::fs;
+use std::io;
 use std::os::fd::BorrowedFd;
 
 use carboy_protocol::SetupFault;
@@ -49,9 +50,21 @@ pub(crate) fn check_namespaces(pid: i32) -> Result<(), SetupFault> {
 }
 
 /// Forbids user namespaces below this one: a second layer behind the system-call filter.
+///
+/// In a container that cannot be written. There the root, which is not that of a namespace, forbids them
+/// alone; [`check_user_namespaces`] tries in each jar.
 pub(crate) fn forbid_user_namespaces() -> Result<(), SetupFault> {
     let path = "/proc/sys/user/max_user_namespaces";
-    fs::write(path, "0").or_fault(USER_NAMESPACE, "write", path)
+    match fs::write(path, "0") {
+        Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => Ok(()),
+        other => other.or_fault(USER_NAMESPACE, "write", path),
+    }
+}
+
+/// Checks that no user namespace can be made, before the filter forbids to try.
+pub(crate) fn check_user_namespaces() -> Result<(), SetupFault> {
+    let is_refused = carboy_sys::unshare_user_namespace().is_err();
+    expect(USER_NAMESPACE, "another one is refused", is_refused, true)
 }
 
 /// Switches to the user and group that the plan names, and keeps capabilities.

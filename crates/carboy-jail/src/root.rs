@@ -14,7 +14,7 @@ use rustix::mount::{
     OpenTreeFlags, UnmountFlags, fsconfig_create, fsconfig_set_string, fsmount, fsopen,
     mount_change, move_mount, open_tree, unmount,
 };
-use rustix::process::{chdir, fchdir, getcwd, pivot_root};
+use rustix::process::{chroot, fchdir, getcwd, pivot_root};
 
 use crate::fault::{OrFault, expect, fault};
 use crate::plan::{Mount, MountKind, SHARED_MEMORY, ZygotePlan};
@@ -24,6 +24,8 @@ const LAYER: &str = "private root";
 const GENERATED: usize = 1 << 20;
 /// Where the new root is attached until it becomes the root.
 const STAGE: &str = "/tmp";
+/// Where the root of jars lies in that of their namespace.
+const BELOW: &str = "root";
 
 /// Opens every source while the process still has the caller's rights and file tree.
 pub(crate) fn take_sources(mounts: &[Mount]) -> Result<Vec<OwnedFd>, SetupFault> {
@@ -92,10 +94,16 @@ pub(crate) fn assemble(
         "/, private",
     )?;
     let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+    // The root of the mount namespace holds nothing but the place of the jars' root. To the kernel they are
+    // chrooted below it, and who is chrooted can make no user namespace.
+    let options = [("size", "4k"), ("nr_inodes", "4"), ("mode", "0755")];
+    let bottom = memory(LAYER, &options, attributes | MountAttrFlags::MOUNT_ATTR_NOEXEC)?;
+    attach(LAYER, &bottom, CWD, Path::new(STAGE))?;
+    make_directories(&bottom, Path::new(BELOW))?;
     let size = (library.len() + GENERATED).to_string();
     let options = [("size", size.as_str()), ("nr_inodes", "1024"), ("mode", "0755")];
     let root = memory(LAYER, &options, attributes)?;
-    attach(LAYER, &root, CWD, Path::new(STAGE))?;
+    attach(LAYER, &root, &bottom, Path::new(BELOW))?;
     make_directories(&root, Path::new("jar"))?;
     make_directories(&root, &inside(Path::new(SHARED_MEMORY))?)?;
     if let Some(temporary) = &plan.temporary {
@@ -133,11 +141,11 @@ pub(crate) fn assemble(
     fchdir(staged.or_fault(LAYER, "open", STAGE)?).or_fault(LAYER, "fchdir", STAGE)?;
     pivot_root(".", ".").or_fault(LAYER, "pivot_root", STAGE)?;
     unmount(".", UnmountFlags::DETACH).or_fault(LAYER, "umount", "the host's root")?;
-    chdir("/").or_fault(LAYER, "chdir", "/")?;
-    let top = openat(CWD, "/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
-    let top = top.or_fault(LAYER, "open", "/")?;
+    // With everything below it, the jars' root included.
     let flags = MountFlags { read_only: true, no_suid: true, no_dev: false, no_exec: false };
-    mount_setattr(&top, flags).or_fault(LAYER, "mount_setattr", "/")?;
+    mount_setattr(&bottom, flags).or_fault(LAYER, "mount_setattr", "/")?;
+    fchdir(&root).or_fault(LAYER, "fchdir", "/")?;
+    chroot(".").or_fault(LAYER, "chroot", "/")?;
     if let Some(temporary) = &plan.temporary {
         let options = [("size", "16m"), ("nr_inodes", "4096"), ("mode", "0700")];
         let tree = memory(LAYER, &options, attributes | MountAttrFlags::MOUNT_ATTR_NOEXEC)?;

@@ -88,3 +88,9 @@ fn clone_before_3(namespaces: Namespaces, pidfd: &mut RawFd) -> io::Result<libc:
     // The last two arguments are in another order on other machines, and both null.
     crate::check(unsafe { libc::syscall(libc::SYS_clone, flags, none, pidfd, none, none) })
 }
+
+/// Moves this process into a user namespace of its own: to show that it cannot.
+pub fn unshare_user_namespace() -> io::Result<()> {
+    // SAFETY: the call takes no pointer. With more than one thread the kernel refuses it.
+    crate::check(unsafe { libc::unshare(libc::CLONE_NEWUSER) }.into()).map(drop)
+}

@@ -22,7 +22,7 @@ mod signals;
 mod syscalls;
 mod wait;
 
-pub use clone::{Forked, Namespaces, clone3};
+pub use clone::{Forked, Namespaces, clone3, unshare_user_namespace};
 pub use heap::fill_gaps;
 pub use landlock::landlock_abi;
 pub use limit::limit_open_files;

@@ -132,6 +132,61 @@ fn a_filter_around_the_engine_that_hides_clone3() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), "RAN\n");
 }
 
+/// As in a container, whose `/proc/sys` cannot be written: another layer forbids user namespaces there, and
+/// every jar tries one before it is sealed.
+#[test]
+fn full_walls_stand_where_settings_of_the_kernel_are_read_only() {
+    if walls() == Walls::Nested {
+        return skip("nested walls have no user namespace");
+    }
+    let mut command = Command::new("unshare");
+    if !rustix::process::geteuid().is_root() {
+        command.args(["--user", "--map-root-user"]);
+    }
+    let script =
+        "mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys && exec \"$@\"";
+    let output = command
+        .args(["--mount", "--", "sh", "-c", script, "sh"])
+        .arg(program())
+        .args(["run", "-c", "print('RAN')", "--python"])
+        .arg(python())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "RAN\n");
+    assert!(said.contains("full walls"), "{said}");
+}
+
+/// `carboy doctor` says what is in the way, and not only that something is.
+#[test]
+fn the_doctor_names_a_filter_around_the_engine() {
+    if !ready() {
+        return;
+    }
+    if walls() == Walls::Nested {
+        return skip("this host has no full walls to refuse");
+    }
+    let all = format!("clone:0={}", 0x7e02_1011);
+    let output = Command::new(xtask())
+        .args(["without", "clone3", "ENOSYS", "--"])
+        .arg(xtask())
+        .args(["without", &all, "EPERM", "--"])
+        .arg(program())
+        .args(["doctor", "--json", "--python"])
+        .arg(python())
+        .output()
+        .unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rows = report["rows"].as_array().unwrap();
+    let row = |layer: &str| rows.iter().find(|row| row["layer"] == layer).unwrap();
+    let blocked = row("user namespaces");
+    assert_eq!(blocked["state"], "missing", "{report:#}");
+    assert!(blocked["offers"].as_str().unwrap().contains("filter around carboy"), "{report:#}");
+    assert!(blocked["setting"].as_str().unwrap().contains("seccomp=seccomp.json"), "{report:#}");
+    assert!(row("seccomp")["offers"].as_str().unwrap().contains("2 around carboy"), "{report:#}");
+}
+
 /// As in a container whose root is read-only and that has no other file system.
 #[test]
 fn without_a_place_to_write_the_error_names_it_and_the_variable() {
