@@ -35,6 +35,11 @@ pub enum Command {
     Pipe(Pipe),
     /// Attack this carboy on this machine, and say of each attack what held
     Drill(Drill),
+    /// Print what a shell needs to complete this command and its options
+    Completions(Completions),
+    /// Write the manual, a page for each command, into a folder
+    #[command(hide = true)]
+    Man(Man),
 }
 
 impl Command {
@@ -47,10 +52,23 @@ impl Command {
             Command::Explain(explain) => explain.json,
             Command::Bench(bench) => bench.json,
             Command::Drill(drill) => drill.json,
+            Command::Completions(_) | Command::Man(_) => false,
             Command::Pipe(_) => return Reader::Lines(None),
         };
         if json { Reader::Program } else { Reader::Person }
     }
+}
+
+#[derive(Args)]
+pub struct Completions {
+    /// For this shell
+    pub shell: clap_complete::Shell,
+}
+
+#[derive(Args)]
+pub struct Man {
+    /// An existing folder
+    pub folder: PathBuf,
 }
 
 #[derive(Args)]

@@ -12,6 +12,7 @@ mod command_doctor;
 mod command_drill;
 mod command_explain;
 mod command_packages;
+mod command_pages;
 mod command_pipe;
 mod command_run;
 mod drill_page;
@@ -66,6 +67,8 @@ fn main() -> ExitCode {
                 Command::Bench(bench) => command_bench::bench(bench).await,
                 Command::Pipe(pipe) => command_pipe::serve(pipe, socket).await,
                 Command::Drill(drill) => command_drill::drill(drill).await,
+                Command::Completions(shell) => command_pages::completions(&shell),
+                Command::Man(man) => command_pages::man(&man),
             }
         })
     });

@@ -316,3 +316,33 @@ fn control_characters_reach_a_pipe_untouched() {
     let output = run(&["-c", "print('\\x1b[31mred')"]);
     assert_eq!(output.stdout, b"\x1b[31mred\n");
 }
+
+#[test]
+fn completions_and_the_manual_know_every_command() {
+    let said = |arguments: &[&str]| Command::new(program()).args(arguments).output().unwrap();
+    let help = text(&said(&["help"]).stdout);
+    let listed = help.split("Commands:").nth(1).unwrap().split("\n\n").next().unwrap();
+    // What goes on in another line is further in.
+    let first = listed.lines().filter_map(|line| line.strip_prefix("  "));
+    let commands: Vec<&str> = first
+        .filter(|line| !line.starts_with(' '))
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert!(commands.contains(&"run") && commands.contains(&"completions"), "{commands:?}");
+    for shell in ["bash", "zsh", "fish"] {
+        let output = said(&["completions", shell]);
+        assert_eq!(output.status.code(), Some(0));
+        let script = text(&output.stdout);
+        let lacks = commands.iter().find(|name| !script.contains(**name));
+        assert_eq!(lacks, None, "{shell}");
+    }
+    let folder = Folder::new();
+    let made = said(&["man", folder.0.to_str().unwrap()]);
+    assert_eq!(made.status.code(), Some(0), "{}", text(&made.stderr));
+    for command in commands.iter().filter(|name| **name != "help") {
+        let page = fs::read_to_string(folder.0.join(format!("carboy-{command}.1"))).unwrap();
+        assert!(page.contains(".SH NAME"), "{command}");
+    }
+    assert!(folder.0.join("carboy.1").exists());
+    assert_eq!(said(&["completions", "cmd"]).status.code(), Some(2));
+}
