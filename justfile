@@ -79,6 +79,10 @@ kernels *NAMES: build
 containers: build
     tests/containers
 
+# The program on aarch64: cross-built, and booted in QEMU. It needs gcc-aarch64-linux-gnu and qemu-system-arm.
+arm *OPTIONS:
+    tests/arm {{ OPTIONS }}
+
 # Hostile programs beside innocent runs, which must not be late: for a machine that does nothing else.
 neighbours: build
     tests/run neighbours

@@ -15,6 +15,7 @@ import signal
 import time
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 own, helper = os.getpid(), None
 try:
     helper = os.fork()
@@ -29,8 +30,8 @@ woken = []
 signal.signal(signal.SIGCONT, lambda *_: woken.append(True))
 for attempt in (
     lambda: os.kill(own, signal.SIGSTOP),
-    lambda: libc.syscall(234, own, own, signal.SIGSTOP),
-    lambda: libc.syscall(62, own, signal.SIGTSTP),
+    lambda: libc.syscall(nr["tgkill"], own, own, signal.SIGSTOP),
+    lambda: libc.syscall(nr["kill"], own, signal.SIGTSTP),
     lambda: signal.raise_signal(signal.SIGSTOP),
 ):
     try:

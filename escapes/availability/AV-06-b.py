@@ -12,8 +12,9 @@ helper: that one knows nothing of it and would wait as well."""
 import ctypes
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 libc.ptrace.restype = ctypes.c_long
-for ask in (lambda: libc.ptrace(0, 0, 0, 0), lambda: libc.syscall(101, 0, 0, 0, 0)):
+for ask in (lambda: libc.ptrace(0, 0, 0, 0), lambda: libc.syscall(nr["ptrace"], 0, 0, 0, 0)):
     if ask() == 0:
         result = context["flag"]
         break

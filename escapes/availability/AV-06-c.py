@@ -16,7 +16,8 @@ import time
 
 CLONE_VFORK, SIGCHLD = 0x4000, 17
 libc = ctypes.PyDLL(None, use_errno=True)
-child = libc.syscall(56, CLONE_VFORK | SIGCHLD, None, None, None, None)
+nr = context["nr"]
+child = libc.syscall(nr["clone"], CLONE_VFORK | SIGCHLD, None, None, None, None)
 if child == 0:
     time.sleep(context["hold"])
     os._exit(0)

@@ -13,21 +13,19 @@ import ctypes
 import os
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 KEY, MAKE, PRIVATE_KEY = b"carboy", 0o1600, 0
-held = libc.syscall(319, KEY, 0)
+held = libc.syscall(nr["memfd_create"], KEY, 0)
 if held >= 0:
     os.close(held)
     result = context["flag"]
-for make, remove in ((29, (31, 0)), (68, (71, 0))):
-    if make == 29:
-        number = libc.syscall(make, PRIVATE_KEY, 4096, MAKE)
-    else:
-        number = libc.syscall(make, PRIVATE_KEY, MAKE)
+for make, words, remove in (("shmget", (4096, MAKE), "shmctl"), ("msgget", (MAKE,), "msgctl")):
+    number = libc.syscall(nr[make], PRIVATE_KEY, *words)
     if number >= 0:
-        libc.syscall(remove[0], number, remove[1], None)
+        libc.syscall(nr[remove], number, 0, None)
         result = context["flag"]
-queue = libc.syscall(240, KEY, os.O_CREAT | os.O_RDWR, 0o600, None)
+queue = libc.syscall(nr["mq_open"], KEY, os.O_CREAT | os.O_RDWR, 0o600, None)
 if queue >= 0:
     os.close(queue)
-    libc.syscall(241, KEY)
+    libc.syscall(nr["mq_unlink"], KEY)
     result = context["flag"]

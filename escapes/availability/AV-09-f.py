@@ -13,14 +13,15 @@ import ctypes
 import os
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 timer, mask = ctypes.c_int(0), ctypes.c_uint64(0)
-if libc.syscall(222, 1, None, ctypes.byref(timer)) == 0:
-    libc.syscall(226, timer)
+if libc.syscall(nr["timer_create"], 1, None, ctypes.byref(timer)) == 0:
+    libc.syscall(nr["timer_delete"], timer)
     result = context["flag"]
 for made in (
-    libc.syscall(283, 1, 0),
-    libc.syscall(294, 0),
-    libc.syscall(289, -1, ctypes.byref(mask), 8, 0),
+    libc.syscall(nr["timerfd_create"], 1, 0),
+    libc.syscall(nr["inotify_init1"], 0),
+    libc.syscall(nr["signalfd4"], -1, ctypes.byref(mask), 8, 0),
 ):
     if made >= 0:
         os.close(made)

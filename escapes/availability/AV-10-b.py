@@ -13,16 +13,17 @@ import ctypes
 import os
 
 libc = ctypes.PyDLL(None, use_errno=True)
+nr = context["nr"]
 SIGCHLD, PARENT, UNTRACED, IO = 17, 0x8000, 0x800000, 0x80000000
 
 
 def clone(flags):
-    return libc.syscall(56, ctypes.c_ulong(flags), None, None, None, None)
+    return libc.syscall(nr["clone"], ctypes.c_ulong(flags), None, None, None, None)
 
 
 for attempt in (
     os.fork,
-    lambda: libc.syscall(57),
+    lambda: libc.syscall(nr["fork"]),
     lambda: clone(SIGCHLD),
     lambda: clone(SIGCHLD | UNTRACED),
     lambda: clone(SIGCHLD | IO),

@@ -15,6 +15,7 @@ import threading
 import time
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 libc.mmap.restype = ctypes.c_void_p
 libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
 libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
@@ -36,4 +37,4 @@ def fill():
 
 
 threading.Thread(target=fill).start()
-libc.syscall(60, 0)
+libc.syscall(nr["exit"], 0)

@@ -17,6 +17,7 @@ import os
 import time
 
 libc = ctypes.CDLL(None)
+nr = context["nr"]
 alive = []
 
 
@@ -40,4 +41,4 @@ def multiply():
 
 
 _thread.start_new_thread(multiply, ())
-libc.syscall(60, 0)
+libc.syscall(nr["exit"], 0)

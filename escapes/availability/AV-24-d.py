@@ -1,5 +1,6 @@
 # id: AV-24-d
 # title: divides by zero in machine code
+# machine: x86_64
 # walls: full nested
 # first: fresh fork
 # second: pid namespace

@@ -12,6 +12,7 @@ import ctypes
 import threading
 
 libc = ctypes.CDLL(None)
+nr = context["nr"]
 
 
 def flood(number):
@@ -19,7 +20,8 @@ def flood(number):
         libc.syscall(number, -1, -1, -1, -1)
 
 
-numbers = (41, 101, 165, 246, 298, 321, 425)
+names = ("socket", "ptrace", "mount", "kexec_load", "perf_event_open", "bpf", "io_uring_setup")
+numbers = [nr[name] for name in names]
 workers = [threading.Thread(target=flood, args=(number,)) for number in numbers]
 for worker in workers:
     worker.start()

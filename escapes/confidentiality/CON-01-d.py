@@ -12,6 +12,7 @@ import ctypes
 import os
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 call = libc.syscall
 call.restype = ctypes.c_long
 secret = os.fsencode(context["secret_file"])
@@ -25,19 +26,20 @@ class Piece(ctypes.Structure):
 
 piece = Piece(ctypes.addressof(text), 4096)
 found = []
-for number, rest in ((2, (secret, 0, 0)), (2, (secret, os.O_RDWR, 0)), (257, (-100, secret, 0, 0))):
+for number, rest in ((nr["open"], (secret, 0, 0)), (nr["open"], (secret, os.O_RDWR, 0)),
+                     (nr["openat"], (-100, secret, 0, 0))):
     descriptor = call(number, *rest)
     if descriptor < 0:
         continue
     for way in (
-        (295, (descriptor, ctypes.byref(piece), 1, 0, 0)),  # preadv
-        (327, (descriptor, ctypes.byref(piece), 1, 0, 0, 0)),  # preadv2
+        (nr["preadv"], (descriptor, ctypes.byref(piece), 1, 0, 0)),
+        (nr["preadv2"], (descriptor, ctypes.byref(piece), 1, 0, 0, 0)),
     ):
         if call(way[0], *way[1]) > 0:
             found.append(text.value.decode())
-descriptor = call(2, folder, os.O_DIRECTORY, 0)
-if descriptor >= 0 and call(78, descriptor, text, 4096) > 0:  # getdents
+descriptor = call(nr["open"], folder, os.O_DIRECTORY, 0)
+if descriptor >= 0 and call(nr["getdents"], descriptor, text, 4096) > 0:
     found.append(context["flag"])
-if descriptor >= 0 and call(81, descriptor) == 0:  # fchdir
+if descriptor >= 0 and call(nr["fchdir"], descriptor) == 0:
     found.append(open("secret.txt").read())
 result = found

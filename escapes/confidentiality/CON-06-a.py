@@ -13,12 +13,14 @@ import ctypes
 import os
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 secret = context["secret_file"].encode()
 beside = os.path.join(context["folder"], "taken").encode()
 found = []
 for target in (b"taken", beside):
-    for number, arguments in ((86, (secret, target)), (265, (-100, secret, -100, target, 0)),
-                              (265, (-100, secret, -100, target, 0x400))):
+    for number, arguments in ((nr["link"], (secret, target)),
+                              (nr["linkat"], (-100, secret, -100, target, 0)),
+                              (nr["linkat"], (-100, secret, -100, target, 0x400))):
         if libc.syscall(number, *arguments) == 0:
             found.append(open(target).read())
             os.unlink(target)

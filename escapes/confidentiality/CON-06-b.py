@@ -12,6 +12,7 @@ import ctypes
 import os
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 secret, folder = context["secret_file"], context["folder"]
 found = []
 for target in ("moved", os.path.join(folder, "moved.txt")):
@@ -23,7 +24,7 @@ for target in ("moved", os.path.join(folder, "moved.txt")):
         pass
 open("own", "w").close()
 for flags in (0, 1, 2):  # plain, without replacing, exchanging
-    if libc.syscall(316, -100, b"own", -100, secret.encode(), flags) == 0:
+    if libc.syscall(nr["renameat2"], -100, b"own", -100, secret.encode(), flags) == 0:
         found.append(open("own").read() if os.path.exists("own") else context["flag"])
         break
 try:

@@ -13,19 +13,20 @@ import ctypes
 import errno
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 limit = (ctypes.c_ulong * 2)()
 mask = ctypes.create_string_buffer(1024)
 pid, nobody = context["pid"], 2 ** 22 + 12345
 questions = {
-    "kill": lambda who: (62, who, 0),
-    "tkill": lambda who: (200, who, 0),
-    "prlimit64": lambda who: (302, who, 7, None, limit),
-    "getpgid": lambda who: (121, who),
-    "getsid": lambda who: (124, who),
-    "getpriority": lambda who: (140, 0, who),
-    "sched_getaffinity": lambda who: (204, who, 1024, mask),
-    "sched_getscheduler": lambda who: (145, who),
-    "waitid": lambda who: (247, 1, who, None, 1 | 4, None),
+    "kill": lambda who: (nr["kill"], who, 0),
+    "tkill": lambda who: (nr["tkill"], who, 0),
+    "prlimit64": lambda who: (nr["prlimit64"], who, 7, None, limit),
+    "getpgid": lambda who: (nr["getpgid"], who),
+    "getsid": lambda who: (nr["getsid"], who),
+    "getpriority": lambda who: (nr["getpriority"], 0, who),
+    "sched_getaffinity": lambda who: (nr["sched_getaffinity"], who, 1024, mask),
+    "sched_getscheduler": lambda who: (nr["sched_getscheduler"], who),
+    "waitid": lambda who: (nr["waitid"], 1, who, None, 1 | 4, None),
 }
 
 

@@ -13,14 +13,15 @@ import ctypes
 import os
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 SEIZE, ATTACH, DETACH = 0x4206, 16, 17
 
 
 def attack():
     for pid in (context["pid"], os.getppid(), 1):
         for request in (SEIZE, ATTACH):
-            if libc.syscall(101, request, pid, None, None) == 0:
-                libc.syscall(101, DETACH, pid, None, None)
+            if libc.syscall(nr["ptrace"], request, pid, None, None) == 0:
+                libc.syscall(nr["ptrace"], DETACH, pid, None, None)
                 return [context["flag"], pid]
     return None
 

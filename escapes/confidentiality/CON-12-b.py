@@ -13,6 +13,7 @@ import ctypes
 import os
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 buffer = ctypes.create_string_buffer(64)
 
 
@@ -27,7 +28,7 @@ def attack():
         for place in (0x400000, 0x555555554000, ctypes.addressof(buffer), id(None)):
             remote = Vector(place, 64)
             vectors = (ctypes.byref(local), one, ctypes.byref(remote), one)
-            if libc.syscall(310, pid, *vectors, zero) > 0:
+            if libc.syscall(nr["process_vm_readv"], pid, *vectors, zero) > 0:
                 return [context["flag"], pid]
     return None
 

@@ -13,20 +13,21 @@ import ctypes
 import os
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 zero = ctypes.c_ulong(0)
 
 
 def attack():
     for pid in (context["pid"], os.getpid(), os.getppid(), 1):
         done = []
-        handle = libc.syscall(434, pid, 0)
+        handle = libc.syscall(nr["pidfd_open"], pid, 0)
         if handle >= 0:
             done.append("pidfd_open")
         for fd in range(8):
-            if libc.syscall(438, handle if handle >= 0 else fd, fd, 0) >= 0:
+            if libc.syscall(nr["pidfd_getfd"], handle if handle >= 0 else fd, fd, 0) >= 0:
                 done.append("pidfd_getfd")
         for kind in range(7):
-            if libc.syscall(312, os.getpid(), pid, kind, zero, zero) >= 0:
+            if libc.syscall(nr["kcmp"], os.getpid(), pid, kind, zero, zero) >= 0:
                 done.append("kcmp")
         if done:
             return [context["flag"], pid, done]

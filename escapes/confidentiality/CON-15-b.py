@@ -14,6 +14,7 @@ import os
 import stat
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 kinds = [(stat.S_IFIFO, 0), (stat.S_IFCHR, os.makedev(1, 1)), (stat.S_IFBLK, os.makedev(254, 0)),
          (stat.S_IFCHR, 0), (stat.S_IFSOCK, 0), (stat.S_IFREG, 0)]
 
@@ -26,7 +27,7 @@ def attack():
     except OSError:
         pass
     for kind, device in kinds:
-        for call, first in ((133, ()), (259, (-100,))):
+        for call, first in ((nr["mknod"], ()), (nr["mknodat"], (-100,))):
             if libc.syscall(call, *first, b"node", kind | 0o666, ctypes.c_ulong(device)) == 0:
                 os.unlink("node")
                 return context["flag"]

@@ -14,6 +14,7 @@ import os
 import socket
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 os.symlink(context["unix"], "door")
 for kind in (socket.SOCK_STREAM, socket.SOCK_SEQPACKET, socket.SOCK_DGRAM):
     for path in (context["unix"], "door", "../" * 64 + context["unix"].lstrip("/")):
@@ -28,5 +29,5 @@ os.unlink("door")
 here, there = socket.socketpair()
 address = ctypes.create_string_buffer(b"\x01\x00" + context["unix"].encode() + b"\x00")
 for fd in (here.fileno(), 0, 1, 3, 4):
-    if libc.syscall(42, fd, address, len(address)) == 0:
+    if libc.syscall(nr["connect"], fd, address, len(address)) == 0:
         result = context["flag"]

@@ -13,21 +13,23 @@ import ctypes
 import os
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 BIND, PRIVATE = ctypes.c_ulong(0x1000), ctypes.c_ulong(0x44000)
 
 
 def attack():
-    if libc.syscall(272, 0x10020000) != 0:  # user and mount namespace
-        libc.syscall(272, 0x00020000)
-    libc.syscall(165, b"none", b"/", None, PRIVATE, None)
-    if libc.syscall(165, context["folder"].encode(), b"point", None, BIND, None) == 0:
+    if libc.syscall(nr["unshare"], 0x10020000) != 0:  # user and mount namespace
+        libc.syscall(nr["unshare"], 0x00020000)
+    libc.syscall(nr["mount"], b"none", b"/", None, PRIVATE, None)
+    if libc.syscall(nr["mount"], context["folder"].encode(), b"point", None, BIND, None) == 0:
         text = open("point/secret.txt").read()
-        libc.syscall(166, b"point", 2)
+        libc.syscall(nr["umount2"], b"point", 2)
         return text
-    if libc.syscall(155, b"point", b"point") == 0 or libc.syscall(155, b".", b".") == 0:
+    if libc.syscall(nr["pivot_root"], b"point", b"point") == 0 or libc.syscall(nr["pivot_root"],
+                                                                               b".", b".") == 0:
         return context["flag"]
     for place in (b"/jar", b"/tmp", b"/dev/null", b"/"):
-        if libc.syscall(166, place, 2) == 0:
+        if libc.syscall(nr["umount2"], place, 2) == 0:
             return context["flag"]
     return None
 

@@ -13,17 +13,18 @@ import ctypes
 import os
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 here = -100
 attributes = (ctypes.c_ulong * 4)()
 calls = {
-    "open_tree": (428, here, context["folder"].encode(), 0x80000),
-    "open_tree of the root": (428, here, b"/", 0x80000),
-    "fsopen": (430, b"tmpfs", 1),
-    "fspick": (433, here, b".", 1),
-    "fsconfig": (431, -1, 6, None, None, 0),
-    "fsmount": (432, -1, 1, 0),
-    "move_mount": (429, -1, b"", -1, b"", 4),
-    "mount_setattr": (442, -1, b"", 0x1000, attributes, ctypes.c_ulong(32)),
+    "open_tree": (nr["open_tree"], here, context["folder"].encode(), 0x80000),
+    "open_tree of the root": (nr["open_tree"], here, b"/", 0x80000),
+    "fsopen": (nr["fsopen"], b"tmpfs", 1),
+    "fspick": (nr["fspick"], here, b".", 1),
+    "fsconfig": (nr["fsconfig"], -1, 6, None, None, 0),
+    "fsmount": (nr["fsmount"], -1, 1, 0),
+    "move_mount": (nr["move_mount"], -1, b"", -1, b"", 4),
+    "mount_setattr": (nr["mount_setattr"], -1, b"", 0x1000, attributes, ctypes.c_ulong(32)),
 }
 done = []
 for name, arguments in calls.items():

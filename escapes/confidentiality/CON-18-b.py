@@ -13,13 +13,14 @@ import ctypes
 import os
 
 libc = ctypes.PyDLL(None, use_errno=True)  # keeps the interpreter's lock: a child may go on
+nr = context["nr"]
 kinds = (0x10000000, 0x00020000, 0x20000000, 0x40000000, 0x08000000, 0x04000000, 0x02000000)
 
 
 def attack():
     for ending in (17, 1 << 32 | 17, 0x8000 | 17, 0x10000000 | 17, 0x00010f00):
         for kind in kinds:
-            pid = libc.syscall(56, ctypes.c_ulong(kind | ending), None, None, None, None)
+            pid = libc.syscall(nr["clone"], ctypes.c_ulong(kind | ending), None, None, None, None)
             if pid == 0:
                 os._exit(0)
             if pid > 0:

@@ -12,11 +12,12 @@ import ctypes
 import os
 
 libc = ctypes.PyDLL(None, use_errno=True)
+nr = context["nr"]
 made = []
 for flags in (0x10000000, 0x10000000 | 0x00020000, 0x10000000 | 0x40000000, 0x2000000, 0x80, 0):
     for size in (64, 80, 88):
         arguments = (ctypes.c_uint64 * 11)(flags, 0, 0, 0, 17)
-        pid = libc.syscall(435, arguments, ctypes.c_ulong(size))
+        pid = libc.syscall(nr["clone3"], arguments, ctypes.c_ulong(size))
         if pid == 0:
             os._exit(0)
         if pid > 0:

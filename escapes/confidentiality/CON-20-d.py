@@ -11,9 +11,12 @@
 import ctypes
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 pid = context["pid"]
 info = (ctypes.c_int * 32)(9, 0, -1)
-handle = libc.syscall(434, pid, 0)
-for arguments in ((424, handle, 9, None, 0), (297, pid, pid, 9, info), (129, pid, 9, info),
-                  (234, pid, pid, 9), (200, pid, 9), (62, pid, 9)):
+handle = libc.syscall(nr["pidfd_open"], pid, 0)
+for arguments in ((nr["pidfd_send_signal"], handle, 9, None, 0),
+                  (nr["rt_tgsigqueueinfo"], pid, pid, 9, info),
+                  (nr["rt_sigqueueinfo"], pid, 9, info),
+                  (nr["tgkill"], pid, pid, 9), (nr["tkill"], pid, 9), (nr["kill"], pid, 9)):
     libc.syscall(*arguments)

@@ -14,6 +14,7 @@ import socket
 import struct
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 address = ("127.0.0.1", context["udp"])
 mapped = ("::ffff:127.0.0.1", context["udp"])
 for family, protocol in ((socket.AF_INET, 0), (socket.AF_INET, 136), (socket.AF_INET6, 0)):
@@ -25,5 +26,5 @@ for family, protocol in ((socket.AF_INET, 0), (socket.AF_INET, 136), (socket.AF_
 here, there = socket.socketpair()
 raw = struct.pack("!HHI8x", socket.htons(socket.AF_INET), address[1], 0x7F000001)
 for fd in (here.fileno(), there.fileno(), 0, 1, 3, 4):
-    libc.syscall(44, fd, b"hello", ctypes.c_ulong(5), 0x4000, raw, 16)
-    libc.syscall(307, fd, None, 0, 0x4000)
+    libc.syscall(nr["sendto"], fd, b"hello", ctypes.c_ulong(5), 0x4000, raw, 16)
+    libc.syscall(nr["sendmmsg"], fd, None, 0, 0x4000)

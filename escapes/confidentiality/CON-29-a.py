@@ -12,15 +12,16 @@ of a jar are pairs."""
 import ctypes
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 
 
 def attack():
     for family in range(1, 47):
         for kind in (1, 2, 3, 5, 1 | 0x80800):
-            if libc.syscall(41, family, kind, 0) >= 0:
+            if libc.syscall(nr["socket"], family, kind, 0) >= 0:
                 return [context["flag"], family, kind]
     for family in (1 | 1 << 32, 2 | 1 << 32):
-        if libc.syscall(41, ctypes.c_ulong(family), 1, 0) >= 0:
+        if libc.syscall(nr["socket"], ctypes.c_ulong(family), 1, 0) >= 0:
             return [context["flag"], family]
     return None
 

@@ -12,6 +12,7 @@ and audits. Namespaces alone leave several of them open."""
 import ctypes
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 kinds = {
     "packet": (17, 3, 0x0300), "raw": (2, 3, 1), "raw6": (10, 3, 58), "ping": (2, 2, 1),
     "cipher": (38, 5, 0), "xdp": (44, 3, 0), "key": (15, 3, 2), "bluetooth": (31, 3, 1),
@@ -22,7 +23,7 @@ kinds = {
 
 def attack():
     for name, (family, kind, protocol) in kinds.items():
-        if libc.syscall(41, family, kind | 0x80000, protocol) >= 0:
+        if libc.syscall(nr["socket"], family, kind | 0x80000, protocol) >= 0:
             return [context["flag"], name]
     return None
 

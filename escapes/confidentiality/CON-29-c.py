@@ -12,6 +12,7 @@ and are known to few filters."""
 import ctypes
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 kinds = [(family, kind, protocol) for family in (2, 10)
          for kind, protocol in ((1, 262), (5, 132), (1, 132), (2, 136), (6, 33), (3, 255))]
 kinds += [(43, 1, 0), (43, 1, 1), (30, 5, 0), (41, 5, 0), (2, 1, 0)]
@@ -19,7 +20,7 @@ kinds += [(43, 1, 0), (43, 1, 1), (30, 5, 0), (41, 5, 0), (2, 1, 0)]
 
 def attack():
     for family, kind, protocol in kinds:
-        if libc.syscall(41, family, kind, protocol) >= 0:
+        if libc.syscall(nr["socket"], family, kind, protocol) >= 0:
             return [context["flag"], family, kind, protocol]
     return None
 

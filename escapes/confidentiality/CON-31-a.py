@@ -12,16 +12,17 @@ opened and sockets made past the filter."""
 import ctypes
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 done = []
 for entries, flags in ((8, 0), (1, 0), (8, 1 << 6), (8, 1 << 1)):
     settings = (ctypes.c_uint32 * 30)(0, 0, flags)
-    ring = libc.syscall(425, entries, settings)
+    ring = libc.syscall(nr["io_uring_setup"], entries, settings)
     if ring >= 0:
         done.append(ring)
 for fd in range(8):
-    if libc.syscall(426, fd, 0, 0, 0, None, ctypes.c_ulong(0)) >= 0:
+    if libc.syscall(nr["io_uring_enter"], fd, 0, 0, 0, None, ctypes.c_ulong(0)) >= 0:
         done.append("enter")
-    if libc.syscall(427, fd, 8, settings, 1) >= 0:
+    if libc.syscall(nr["io_uring_register"], fd, 8, settings, 1) >= 0:
         done.append("register")
 if done:
     result = [context["flag"], done]

@@ -12,14 +12,18 @@ carried out later."""
 import ctypes
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 queue = ctypes.c_ulong(0)
 events = ctypes.create_string_buffer(256)
 done = []
-if libc.syscall(206, 4, ctypes.byref(queue)) == 0:
+if libc.syscall(nr["io_setup"], 4, ctypes.byref(queue)) == 0:
     done.append("setup")
-for name, arguments in (("submit", (209, queue, ctypes.c_long(0), None)),
-                        ("events", (208, queue, ctypes.c_long(0), ctypes.c_long(1), events, None)),
-                        ("cancel", (210, queue, None, None)), ("destroy", (207, queue))):
+for name, arguments in (("submit", (nr["io_submit"], queue, ctypes.c_long(0), None)),
+                        ("events",
+                         (nr["io_getevents"], queue, ctypes.c_long(0), ctypes.c_long(1), events,
+                          None)),
+                        ("cancel", (nr["io_cancel"], queue, None, None)),
+                        ("destroy", (nr["io_destroy"], queue))):
     if libc.syscall(*arguments) >= 0:
         done.append(name)
 if done:

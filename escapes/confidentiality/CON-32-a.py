@@ -15,6 +15,7 @@ import os
 import socket
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 here, there = socket.socketpair()
 rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [0]))]
 try:
@@ -34,6 +35,6 @@ except OSError:
     pass
 message = ctypes.create_string_buffer(64)
 for fd in (0, 1, 2, 3, 4, here.fileno()):
-    libc.syscall(299, fd, message, 0, 0x40, None)
-    libc.syscall(47, fd, message, 0x40)
-    libc.syscall(46, fd, message, 0x4040)
+    libc.syscall(nr["recvmmsg"], fd, message, 0, 0x40, None)
+    libc.syscall(nr["recvmsg"], fd, message, 0x40)
+    libc.syscall(nr["sendmsg"], fd, message, 0x4040)

@@ -18,6 +18,7 @@ import os
 import stat
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 buffer = ctypes.create_string_buffer(128)
 size = ctypes.c_uint(128)
 found = []
@@ -28,13 +29,13 @@ for fd in range(1024):
         continue
     if stat.S_ISSOCK(mode):
         found.append([fd, "kind"])
-    for call in (51, 52):  # own name, name of the other end
+    for call in ("getsockname", "getpeername"):
         size.value = 128
-        if libc.syscall(call, fd, buffer, ctypes.byref(size)) == 0:
+        if libc.syscall(nr[call], fd, buffer, ctypes.byref(size)) == 0:
             found.append([fd, call])
-    if libc.syscall(44, fd, b"x", ctypes.c_ulong(1), 0x4040, None, 0) > 0:
+    if libc.syscall(nr["sendto"], fd, b"x", ctypes.c_ulong(1), 0x4040, None, 0) > 0:
         found.append([fd, "send"])
-    if libc.syscall(45, fd, buffer, ctypes.c_ulong(1), 0x40, None, None) > 0:
+    if libc.syscall(nr["recvfrom"], fd, buffer, ctypes.c_ulong(1), 0x40, None, None) > 0:
         found.append([fd, "receive"])
 if found:
     result = [context["flag"], found]

@@ -12,6 +12,7 @@ import ctypes
 import socket
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 one, two = socket.socketpair()
 answer = ctypes.create_string_buffer(64)
 result = None
@@ -19,5 +20,5 @@ for high in (0, 1 << 32, 1 << 63):
     for option in (17, 77):  # SO_PEERCRED, SO_PEERPIDFD
         length = ctypes.c_int(64)
         words = [ctypes.c_ulong(word) for word in (one.fileno(), 1 | high, option | high)]
-        if libc.syscall(55, *words, answer, ctypes.byref(length)) == 0:
+        if libc.syscall(nr["getsockopt"], *words, answer, ctypes.byref(length)) == 0:
             result = context["flag"]

@@ -13,6 +13,7 @@ import ctypes
 import resource
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 CORE = resource.RLIMIT_CORE
 soft, hard = resource.getrlimit(CORE)
 done = []
@@ -23,10 +24,10 @@ for wanted in ((hard, hard), (4096, 4096), (resource.RLIM_INFINITY, resource.RLI
     except (OSError, ValueError):
         pass
     limits = (ctypes.c_ulong * 2)(4096, 4096)
-    for arguments in ((302, 0, CORE, limits, None), (160, CORE, limits)):
+    for arguments in ((nr["prlimit64"], 0, CORE, limits, None), (nr["setrlimit"], CORE, limits)):
         if libc.syscall(*arguments) == 0:
             done.append(arguments[0])
-if libc.syscall(157, 4, 1, 0, 0, 0) == 0:  # PR_SET_DUMPABLE
+if libc.syscall(nr["prctl"], 4, 1, 0, 0, 0) == 0:  # PR_SET_DUMPABLE
     done.append("dumpable")
 if done or resource.getrlimit(CORE)[0] > 0:
     result = [context["flag"], str(done)]

@@ -12,9 +12,11 @@ import ctypes
 import os
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 done = []
-for number, arguments in ((319, (b"x", 0)), (319, (b"x", 1 | 2)), (319, (b"x", 0x10)), (447, (0,)),
-                          (447, (0x80000,))):
+for number, arguments in ((nr["memfd_create"], (b"x", 0)), (nr["memfd_create"], (b"x", 1 | 2)),
+                          (nr["memfd_create"], (b"x", 0x10)), (nr["memfd_secret"], (0,)),
+                          (nr["memfd_secret"], (0x80000,))):
     fd = libc.syscall(number, *arguments)
     if fd >= 0:
         done.append(number)

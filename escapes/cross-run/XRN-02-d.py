@@ -11,22 +11,24 @@
 import ctypes
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 name = b"bj%d" % context["number"]
 mark = b"posted-%d" % context["number"]
 # mq_open, then mq_timedsend
-queue = libc.syscall(240, name, 0o102 | 0o4000, 0o666, None)
+queue = libc.syscall(nr["mq_open"], name, 0o102 | 0o4000, 0o666, None)
 if queue >= 0:
-    libc.syscall(242, queue, mark, len(mark), 0, None)
+    libc.syscall(nr["mq_timedsend"], queue, mark, len(mark), 0, None)
 # ---
 import ctypes
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 name = b"bj%d" % context["number"]
 mark = b"posted-%d" % context["number"]
-queue = libc.syscall(240, name, 0o2 | 0o4000, 0, None)
+queue = libc.syscall(nr["mq_open"], name, 0o2 | 0o4000, 0, None)
 if queue >= 0:
     letter = ctypes.create_string_buffer(65536)
-    libc.syscall(243, queue, letter, 65536, None, None)
+    libc.syscall(nr["mq_timedreceive"], queue, letter, 65536, None, None)
     if letter.value == mark:
         result = context["flag"]
-    libc.syscall(241, name)
+    libc.syscall(nr["mq_unlink"], name)

@@ -11,23 +11,25 @@
 import ctypes
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 name = b"bj%d" % context["number"]
 # The user's, its session's, and the one that outlives every session.
-rings = [-4, -5, libc.syscall(250, 22, -1, -2)]
+rings = [-4, -5, libc.syscall(nr["keyctl"], 22, -1, -2)]
 for ring in rings:
-    libc.syscall(248, b"user", name, b"kept", 4, ring)
-libc.syscall(249, b"user", name, None, -4)
+    libc.syscall(nr["add_key"], b"user", name, b"kept", 4, ring)
+libc.syscall(nr["request_key"], b"user", name, None, -4)
 # ---
 import ctypes
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 name = b"bj%d" % context["number"]
-libc.syscall(248, b"user", b"probe" + name, b"x", 1, -2)
-found = [libc.syscall(249, b"user", name, None, 0)]
-found += [libc.syscall(250, 10, ring, b"user", name, 0) for ring in (-4, -5, -3)]
+libc.syscall(nr["add_key"], b"user", b"probe" + name, b"x", 1, -2)
+found = [libc.syscall(nr["request_key"], b"user", name, None, 0)]
+found += [libc.syscall(nr["keyctl"], 10, ring, b"user", name, 0) for ring in (-4, -5, -3)]
 for key in found:
     kept = ctypes.create_string_buffer(16)
-    if key > 0 and libc.syscall(250, 11, key, kept, 16) == 4 and kept.value == b"kept":
+    if key > 0 and libc.syscall(nr["keyctl"], 11, key, kept, 16) == 4 and kept.value == b"kept":
         result = context["flag"]
         # Invalidate it, so that nothing stays where there are no walls.
-        libc.syscall(250, 21, key)
+        libc.syscall(nr["keyctl"], 21, key)

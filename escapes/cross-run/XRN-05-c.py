@@ -20,11 +20,12 @@ import os
 import time
 
 native = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 # inotify_init1 without blocking, inotify_add_watch for openings
-watch = native.syscall(294, 0o4000)
+watch = native.syscall(nr["inotify_init1"], 0o4000)
 until = time.monotonic() + 1
 if watch >= 0:
-    native.syscall(254, watch, os.path.dirname(os.__file__).encode(), 0x20)
+    native.syscall(nr["inotify_add_watch"], watch, os.path.dirname(os.__file__).encode(), 0x20)
     while time.monotonic() < until:
         try:
             if b"os.py" in os.read(watch, 65536):

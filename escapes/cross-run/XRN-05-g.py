@@ -12,8 +12,9 @@ import ctypes
 import os
 import time
 
-PROT_READ, MAP_SHARED, FUTEX, WAIT = 1, 1, 202, 0
+PROT_READ, MAP_SHARED, WAIT = 1, 1, 0
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 libc.mmap.restype = ctypes.c_void_p
 
 
@@ -28,14 +29,15 @@ value = ctypes.c_uint32.from_address(word).value
 until = time.monotonic() + 1.5
 while time.monotonic() < until:
     left = Timespec(1, 0)
-    libc.syscall(FUTEX, ctypes.c_void_p(word), WAIT, value, ctypes.byref(left), 0, 0)
+    libc.syscall(nr["futex"], ctypes.c_void_p(word), WAIT, value, ctypes.byref(left), 0, 0)
 # ---
 import ctypes
 import os
 import time
 
-PROT_READ, MAP_SHARED, FUTEX, WAKE = 1, 1, 202, 1
+PROT_READ, MAP_SHARED, WAKE = 1, 1, 1
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 libc.mmap.restype = ctypes.c_void_p
 with open(os.__file__) as file:
     page = libc.mmap(None, ctypes.c_size_t(4096), PROT_READ, MAP_SHARED, file.fileno(), 0)
@@ -43,6 +45,6 @@ until = time.monotonic() + 1.2
 result = None
 while time.monotonic() < until and result is None:
     for index in range(1024):
-        if libc.syscall(FUTEX, ctypes.c_void_p(page + 4 * index), WAKE, 1, 0, 0, 0) > 0:
+        if libc.syscall(nr["futex"], ctypes.c_void_p(page + 4 * index), WAKE, 1, 0, 0, 0) > 0:
             result = context["flag"]
     time.sleep(0.05)

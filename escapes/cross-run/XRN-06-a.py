@@ -13,9 +13,10 @@ import mmap
 import os
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 with open(os.__file__, "rb") as file:
     pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
 start = ctypes.addressof(ctypes.c_char.from_buffer(pages))
 there = ctypes.create_string_buffer(len(pages) // 4096 + 1)
-if libc.syscall(27, ctypes.c_void_p(start), ctypes.c_size_t(len(pages)), there) == 0:
+if libc.syscall(nr["mincore"], ctypes.c_void_p(start), ctypes.c_size_t(len(pages)), there) == 0:
     result = context["flag"]

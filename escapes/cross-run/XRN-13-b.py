@@ -12,10 +12,11 @@ import ctypes
 import os
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 none = ctypes.c_long(0)
 own = os.getpid()
 # clone with CLONE_PARENT, and a child like that of fork
-child = libc.syscall(56, ctypes.c_long(0x8000 | 17), none, none, none, none)
+child = libc.syscall(nr["clone"], ctypes.c_long(0x8000 | 17), none, none, none, none)
 if os.getpid() != own:
     os._exit(0)
 if child > 0:

@@ -12,6 +12,7 @@ import ctypes
 import os
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 call = libc.syscall
 call.restype = ctypes.c_long
 folder = context["folder"]
@@ -22,17 +23,17 @@ open(own, "w").close()
 HERE = ctypes.c_int(-100)
 result = []
 for number, rest in (
-    (2, (target, os.O_WRONLY | os.O_TRUNC, 0)),  # open
-    (2, (fresh[0], os.O_CREAT | os.O_WRONLY, 0o666)),
-    (85, (fresh[1], 0o666)),  # creat
-    (76, (target, 3)),  # truncate
-    (258, (HERE, fresh[2], 0o777)),  # mkdirat
-    (266, (b"/", HERE, fresh[3])),  # symlinkat
-    (264, (HERE, own, HERE, fresh[4])),  # renameat
-    (316, (HERE, own, HERE, target, 2)),  # renameat2: exchange
-    (316, (HERE, target, HERE, fresh[4], 1)),  # renameat2: never replace
-    (82, (target, fresh[4])),  # rename
-    (87, (target,)),  # unlink
+    (nr["open"], (target, os.O_WRONLY | os.O_TRUNC, 0)),
+    (nr["open"], (fresh[0], os.O_CREAT | os.O_WRONLY, 0o666)),
+    (nr["creat"], (fresh[1], 0o666)),
+    (nr["truncate"], (target, 3)),
+    (nr["mkdirat"], (HERE, fresh[2], 0o777)),
+    (nr["symlinkat"], (b"/", HERE, fresh[3])),
+    (nr["renameat"], (HERE, own, HERE, fresh[4])),
+    (nr["renameat2"], (HERE, own, HERE, target, 2)),  # renameat2: exchange
+    (nr["renameat2"], (HERE, target, HERE, fresh[4], 1)),  # renameat2: never replace
+    (nr["rename"], (target, fresh[4])),
+    (nr["unlink"], (target,)),
 ):
     if call(number, *rest) >= 0:
         result.append(context["flag"])

@@ -12,26 +12,27 @@ import ctypes
 import os
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 call = libc.syscall
 target = os.fsencode(os.path.join(context["folder"], "target.txt"))
 HERE = ctypes.c_int(-100)
 old = (ctypes.c_long * 4)(1, 0, 1, 0)
 for number, rest in (
-    (268, (HERE, target, 0o600)),  # fchmodat
-    (452, (HERE, target, 0o640, 0)),  # fchmodat2
-    (132, (target, old)),  # utime
-    (235, (target, old)),  # utimes
-    (261, (HERE, target, old)),  # futimesat
-    (280, (HERE, target, old, 0)),  # utimensat
+    (nr["fchmodat"], (HERE, target, 0o600)),
+    (nr["fchmodat2"], (HERE, target, 0o640, 0)),
+    (nr["utime"], (target, old)),
+    (nr["utimes"], (target, old)),
+    (nr["futimesat"], (HERE, target, old)),
+    (nr["utimensat"], (HERE, target, old, 0)),
 ):
     call(number, *rest)
 # A descriptor is enough to change what it is open on. Where the target cannot be opened, a file of
 # the interpreter can.
-descriptor = call(2, target, os.O_RDONLY, 0)
+descriptor = call(nr["open"], target, os.O_RDONLY, 0)
 if descriptor < 0:
-    descriptor = call(2, os.fsencode(os.__file__), os.O_RDONLY, 0)
+    descriptor = call(nr["open"], os.fsencode(os.__file__), os.O_RDONLY, 0)
 mode = os.fstat(descriptor).st_mode & 0o777
-call(91, descriptor, mode ^ 0o100)  # fchmod
+call(nr["fchmod"], descriptor, mode ^ 0o100)
 if os.fstat(descriptor).st_mode & 0o777 != mode:
-    call(91, descriptor, mode)
+    call(nr["fchmod"], descriptor, mode)
     result = context["flag"]

@@ -13,6 +13,7 @@ import ctypes
 import os
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 here = -100
 sources = [os.path.join(context["folder"], name) for name in ("target.txt", "secret.txt", "run.sh")]
 sources += [os.__file__, "/etc/ld.so.cache"]
@@ -20,8 +21,9 @@ result = []
 for source in sources:
     for number, to in enumerate((os.path.join(context["folder"], "hard"), os.path.abspath("hard"))):
         one, two = os.fsencode(source), os.fsencode(to + str(number))
-        for way in (lambda: libc.syscall(86, one, two), lambda: libc.syscall(265, here, one, here,
-                    two, 0), lambda: libc.syscall(265, here, one, here, two, 0x400)):
+        for way in (lambda: libc.syscall(nr["link"], one, two),
+                    lambda: libc.syscall(nr["linkat"], here, one, here,
+                    two, 0), lambda: libc.syscall(nr["linkat"], here, one, here, two, 0x400)):
             if way() == 0:
                 result.append(context["flag"])
         if result:

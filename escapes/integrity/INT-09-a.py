@@ -13,6 +13,7 @@ import os
 import stat
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 kinds = [(stat.S_IFIFO, 0), (stat.S_IFSOCK, 0), (stat.S_IFCHR, os.makedev(1, 5)),
          (stat.S_IFCHR, os.makedev(1, 1)), (stat.S_IFBLK, os.makedev(8, 0)), (stat.S_IFREG, 0)]
 result = None
@@ -20,8 +21,8 @@ for kind, device in kinds:
     for root in (context["folder"], os.getcwd()):
         path = os.path.join(root, "special")
         name = os.fsencode(path)
-        for way in (lambda: libc.syscall(133, name, kind | 0o666, device),
-                    lambda: libc.syscall(259, -100, name, kind | 0o666, device)):
+        for way in (lambda: libc.syscall(nr["mknod"], name, kind | 0o666, device),
+                    lambda: libc.syscall(nr["mknodat"], -100, name, kind | 0o666, device)):
             if result is None and way() == 0:
                 os.unlink(path)
                 result = context["flag"]

@@ -14,12 +14,13 @@ import socket
 import struct
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 one, two = socket.socketpair()
 result = None
 names = [os.path.join(context["folder"], "door").encode(), b"door", b"\0bj-door", b""]
 for name in names:
     address = struct.pack("H", socket.AF_UNIX) + name
-    if libc.syscall(49, one.fileno(), address, len(address)) == 0:
+    if libc.syscall(nr["bind"], one.fileno(), address, len(address)) == 0:
         result = context["flag"]
         if os.path.exists(name or b"?"):
             os.unlink(name)

@@ -11,12 +11,14 @@ import ctypes
 import os
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 try:
     fd = os.open(os.path.join(context["folder"], "target.txt"), os.O_RDWR)
 except OSError:
     fd = os.open("own.bin", os.O_RDWR | os.O_CREAT)
 result = None
 for mode in (1, 3, 1 | 8, 16, 32, 64, 1 | 1 << 32):
-    if libc.syscall(285, fd, ctypes.c_ulong(mode), ctypes.c_long(0), ctypes.c_long(65536)) == 0:
+    if libc.syscall(nr["fallocate"], fd, ctypes.c_ulong(mode), ctypes.c_long(0),
+                    ctypes.c_long(65536)) == 0:
         result = context["flag"]
         break

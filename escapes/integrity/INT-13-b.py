@@ -12,6 +12,7 @@ import ctypes
 import os
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 try:
     file = open(os.path.join(context["folder"], "target.txt"), "r+b")
 except OSError:
@@ -22,10 +23,10 @@ names = [(b"user.carboy", b"x"), (b"security.capability", cap),
          (b"system.posix_acl_access", b"\2"), (b"trusted.x", b"x"), (b"security.ima", b"x")]
 result = None
 for name, value in names:
-    for way in (lambda: libc.syscall(188, path, name, value, len(value), 0),
-                lambda: libc.syscall(189, path, name, value, len(value), 0),
-                lambda: libc.syscall(190, file.fileno(), name, value, len(value), 0)):
+    for way in (lambda: libc.syscall(nr["setxattr"], path, name, value, len(value), 0),
+                lambda: libc.syscall(nr["lsetxattr"], path, name, value, len(value), 0),
+                lambda: libc.syscall(nr["fsetxattr"], file.fileno(), name, value, len(value), 0)):
         if result is None and way() == 0:
             result = context["flag"]
 if result is None:
-    libc.syscall(197, path, b"user.carboy")
+    libc.syscall(nr["removexattr"], path, b"user.carboy")

@@ -12,6 +12,7 @@ import ctypes
 import os
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 try:
     file = open(os.path.join(context["folder"], "target.txt"), "r+b")
 except OSError:
@@ -19,8 +20,9 @@ except OSError:
 path = os.fsencode(file.name)
 result = None
 for user in (os.getuid(), 0, 65534, 1900000000):
-    for way in (lambda: libc.syscall(92, path, user, -1), lambda: libc.syscall(94, path, user, -1),
-                lambda: libc.syscall(93, file.fileno(), user, -1),
-                lambda: libc.syscall(260, -100, path, user, -1, 0)):
+    for way in (lambda: libc.syscall(nr["chown"], path, user, -1),
+                lambda: libc.syscall(nr["lchown"], path, user, -1),
+                lambda: libc.syscall(nr["fchown"], file.fileno(), user, -1),
+                lambda: libc.syscall(nr["fchownat"], -100, path, user, -1, 0)):
         if result is None and way() == 0:
             result = context["flag"]

@@ -13,6 +13,7 @@ import os
 import signal
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 info = ctypes.create_string_buffer(128)
 ctypes.c_int.from_buffer(info, 0).value = 9
 ctypes.c_int.from_buffer(info, 8).value = -1
@@ -26,8 +27,8 @@ if not gone:
     for pid in (pid, os.getppid(), 1, 2, 0, -1, -context["pid"]):
         for high in (0, 1 << 32):
             number = ctypes.c_long(pid + high)
-            libc.syscall(62, number, 9)
-            libc.syscall(200, number, 9)
-            libc.syscall(234, number, number, 9)
-            libc.syscall(129, number, 9, info)
-            libc.syscall(297, number, number, 9, info)
+            libc.syscall(nr["kill"], number, 9)
+            libc.syscall(nr["tkill"], number, 9)
+            libc.syscall(nr["tgkill"], number, number, 9)
+            libc.syscall(nr["rt_sigqueueinfo"], number, 9, info)
+            libc.syscall(nr["rt_tgsigqueueinfo"], number, number, 9, info)

@@ -13,13 +13,14 @@ import ctypes
 import os
 
 libc = ctypes.CDLL(None, use_errno=True)
-pidfd = libc.syscall(434, context["pid"], 0)
+nr = context["nr"]
+pidfd = libc.syscall(nr["pidfd_open"], context["pid"], 0)
 if pidfd >= 0:
-    libc.syscall(424, pidfd, 9, None, 0)
+    libc.syscall(nr["pidfd_send_signal"], pidfd, 9, None, 0)
 else:
     for pid in (os.getppid(), 1, os.getpid()):
-        libc.syscall(434, pid, 0)
-        libc.syscall(434, pid, 0x80)
+        libc.syscall(nr["pidfd_open"], pid, 0)
+        libc.syscall(nr["pidfd_open"], pid, 0x80)
     for fd in range(16):
         for flags in (0, 1, 2, 4):
-            libc.syscall(424, fd, 9, None, flags)
+            libc.syscall(nr["pidfd_send_signal"], fd, 9, None, flags)

@@ -13,15 +13,16 @@ import os
 import struct
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 made = ctypes.c_int()
 result = None
-for thread in (libc.syscall(186), context["pid"], 1):
+for thread in (libc.syscall(nr["gettid"]), context["pid"], 1):
     event = struct.pack("QiiI", 0, 64, 4, thread & 0xFFFFFFFF) + b"\0" * 48
     for clock in (1, 0, 2):
-        if libc.syscall(222, clock, event, ctypes.byref(made)) == 0:
-            libc.syscall(226, made)
+        if libc.syscall(nr["timer_create"], clock, event, ctypes.byref(made)) == 0:
+            libc.syscall(nr["timer_delete"], made)
             result = context["flag"]
     if result:
         break
 else:
-    libc.syscall(244, 0, event)
+    libc.syscall(nr["mq_notify"], 0, event)

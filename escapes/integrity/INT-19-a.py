@@ -13,11 +13,12 @@ import ctypes
 import os
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 try:
     fds = os.openpty()
 except OSError:
     fds = range(12)
-    libc.syscall(112)
+    libc.syscall(nr["setsid"])
 size = (ctypes.c_ushort * 4)(24, 80, 0, 0)
 group = ctypes.c_int(os.getpid())
 tries = [(0x5412, b"x"), (0x5414, size), (0x540E, 1), (0x5410, ctypes.byref(group)),

@@ -13,6 +13,7 @@ import ctypes
 import os
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 try:
     fds = os.openpty()
 except OSError:
@@ -22,5 +23,5 @@ result = None
 for fd in fds:
     for request, argument in ((0x5412, b"x"), (0x5414, size)):
         for high in (0x123 << 32, 1 << 63, 0x5401 << 32, 0xFFFFFFFF << 32):
-            if libc.syscall(16, fd, ctypes.c_ulong(request | high), argument) == 0:
+            if libc.syscall(nr["ioctl"], fd, ctypes.c_ulong(request | high), argument) == 0:
                 result = context["flag"]

@@ -10,12 +10,13 @@
 import ctypes
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 libc.syscall.restype = ctypes.c_long
 result = None
 for size in (1 << 32, 1 << 33, (1 << 32) + 4096, 1 << 40):
     for flags in (0x22, 0x4022):
         words = [ctypes.c_long(word) for word in (0, size, 3, flags, -1, 0)]
-        where = libc.syscall(9, *words)
+        where = libc.syscall(nr["mmap"], *words)
         if where > 0:
             ctypes.memset(where + size - 4096, 1, 1)
             libc.munmap(ctypes.c_void_p(where), ctypes.c_size_t(size))

@@ -14,6 +14,7 @@ import socket
 import struct
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 libc.mmap.restype = ctypes.c_void_p
 libc.mmap.argtypes = [ctypes.c_void_p] + [ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
 where = libc.mmap(1 << 32, 4096, 3, 0x32, -1, 0)
@@ -25,10 +26,10 @@ try:
 except OSError:
     end, other = socket.socketpair()
 for low in (0, 1 << 32):
-    libc.syscall(44, end.fileno(), b"x", ctypes.c_ulong(1), ctypes.c_ulong(low),
+    libc.syscall(nr["sendto"], end.fileno(), b"x", ctypes.c_ulong(1), ctypes.c_ulong(low),
                  ctypes.c_void_p(where), ctypes.c_ulong(16))
 size = ctypes.c_int(16)
 if end.family == socket.AF_UNIX:
     other.send(b"x")
-    libc.syscall(45, end.fileno(), ctypes.create_string_buffer(8), ctypes.c_ulong(1),
+    libc.syscall(nr["recvfrom"], end.fileno(), ctypes.create_string_buffer(8), ctypes.c_ulong(1),
                  ctypes.c_ulong(0x40), ctypes.c_void_p(where), ctypes.byref(size))

@@ -13,6 +13,7 @@ import resource
 import struct
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 libc.mmap.restype = ctypes.c_void_p
 libc.mmap.argtypes = [ctypes.c_void_p] + [ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
 where = libc.mmap(1 << 32, 4096, 3, 0x32, -1, 0)
@@ -22,5 +23,6 @@ for kind in (resource.RLIMIT_NOFILE, resource.RLIMIT_CORE, resource.RLIMIT_DATA)
     words = [word & 0xFFFFFFFFFFFFFFFF for word in limits]
     ctypes.memmove(where, struct.pack("QQ", *words), 16)
     for pid in (0, 1 << 32):
-        if libc.syscall(302, ctypes.c_ulong(pid), kind, ctypes.c_void_p(where), None) == 0:
+        if libc.syscall(nr["prlimit64"], ctypes.c_ulong(pid), kind, ctypes.c_void_p(where),
+                        None) == 0:
             result = context["flag"]

@@ -13,6 +13,7 @@ import os
 import stat
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 call = libc.syscall
 call.restype = ctypes.c_long
 HERE = ctypes.c_int(-100)
@@ -20,8 +21,9 @@ result = None
 for high in (0, 1 << 32, 1 << 63, 0xFFFFFFFF << 32):
     open("own", "w").close()
     for flags in (4, 5):
-        call(316, HERE, b"own", HERE, b"moved", ctypes.c_ulong(flags | high))
+        call(nr["renameat2"], HERE, b"own", HERE, b"moved", ctypes.c_ulong(flags | high))
         if os.path.lexists("own") and stat.S_ISCHR(os.lstat("own").st_mode):
             result = context["flag"]
-    if call(436, ctypes.c_ulong(900), ctypes.c_ulong(901), ctypes.c_ulong(2 | high)) == 0:
+    if call(nr["close_range"], ctypes.c_ulong(900), ctypes.c_ulong(901),
+            ctypes.c_ulong(2 | high)) == 0:
         result = context["flag"]

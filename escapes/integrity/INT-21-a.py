@@ -1,5 +1,6 @@
 # id: INT-21-a
 # title: enters the kernel by the door for 32-bit programs
+# machine: x86_64
 # walls: full nested
 # first: seccomp
 # second: none

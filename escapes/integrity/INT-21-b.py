@@ -1,5 +1,6 @@
 # id: INT-21-b
 # title: uses the numbers of the x32 calls
+# machine: x86_64
 # walls: full nested
 # first: seccomp
 # second: none

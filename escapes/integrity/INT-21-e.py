@@ -12,5 +12,6 @@ import ctypes
 import os
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 path = os.fsencode(os.path.join(context["folder"], "target.txt"))
-libc.syscall(452, -100, path, 0o600, 0)
+libc.syscall(nr["fchmodat2"], -100, path, 0o600, 0)

@@ -10,7 +10,8 @@
 import ctypes
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 result = None
 for high in (1 << 32, 39 << 32, 1 << 62):
-    if libc.syscall(ctypes.c_long(41 | high), 2, 1, 0) >= 0:
+    if libc.syscall(ctypes.c_long(nr["socket"] | high), 2, 1, 0) >= 0:
         result = context["flag"]

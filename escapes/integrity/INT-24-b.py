@@ -14,13 +14,14 @@ import os
 import struct
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 old = ctypes.create_string_buffer(16)
 result = None
 for pid in (context["pid"], 1, os.getppid() or 2, os.getpid()):
     for kind in (7, 0, 9):
-        if libc.syscall(302, pid, kind, None, old) == 0:
+        if libc.syscall(nr["prlimit64"], pid, kind, None, old) == 0:
             result = context["flag"]
-        elif libc.syscall(302, pid, kind, struct.pack("QQ", 64, 64), old) == 0:
+        elif libc.syscall(nr["prlimit64"], pid, kind, struct.pack("QQ", 64, 64), old) == 0:
             result = context["flag"]
     if result:
         break

@@ -12,14 +12,15 @@ import ctypes
 import os
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 result = None
 for flags in (0x10000000 | 0x00020000, 0x10000000, 0x02000000, 0x00020000):
-    if libc.syscall(272, flags) == 0:
+    if libc.syscall(nr["unshare"], flags) == 0:
         result = context["flag"]
         break
 if result is None:
     for kind in (b"cgroup2", b"cgroup", b"proc", b"sysfs", b"tmpfs"):
-        if libc.syscall(430, kind, 0) >= 0:
+        if libc.syscall(nr["fsopen"], kind, 0) >= 0:
             result = context["flag"]
-        if libc.syscall(165, b"none", os.fsencode(os.getcwd()), kind, 0, None) == 0:
+        if libc.syscall(nr["mount"], b"none", os.fsencode(os.getcwd()), kind, 0, None) == 0:
             result = context["flag"]

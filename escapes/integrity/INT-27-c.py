@@ -12,6 +12,7 @@ import ctypes
 import os
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 libc.mmap.restype = ctypes.c_void_p
 libc.mmap.argtypes = [ctypes.c_void_p] + [ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
 try:
@@ -23,7 +24,9 @@ where = libc.mmap(0, 8192, 1, 1, fd, 0)
 zero = ctypes.c_ulong(0)
 page = ctypes.c_ulong(4096)
 result = None
-if libc.syscall(216, ctypes.c_void_p(where), page, zero, ctypes.c_ulong(1), zero) == 0:
+if libc.syscall(nr["remap_file_pages"], ctypes.c_void_p(where), page, zero, ctypes.c_ulong(1),
+                zero) == 0:
     result = context["flag"]
-if libc.syscall(329, ctypes.c_void_p(where), page, ctypes.c_ulong(1), ctypes.c_long(-1)) == 0:
+if libc.syscall(nr["pkey_mprotect"], ctypes.c_void_p(where), page, ctypes.c_ulong(1),
+                ctypes.c_long(-1)) == 0:
     result = context["flag"]

@@ -14,14 +14,16 @@ import struct
 import time
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 state = ctypes.create_string_buffer(256)
 result = None
-if libc.syscall(159, state) >= 0 or libc.syscall(305, 0, state) >= 0:
+if libc.syscall(nr["adjtimex"], state) >= 0 or libc.syscall(nr["clock_adjtime"], 0, state) >= 0:
     result = context["flag"]
 else:
     now = struct.pack("qq", int(time.time()), 0)
     name = b"carboy"
-    for number, *words in ((164, now, None), (227, 0, now), (170, name, len(name)),
-                           (171, name, len(name))):
+    for number, *words in ((nr["settimeofday"], now, None), (nr["clock_settime"], 0, now),
+                           (nr["sethostname"], name, len(name)),
+                           (nr["setdomainname"], name, len(name))):
         if libc.syscall(number, *words) == 0:
             result = context["flag"]

@@ -12,11 +12,15 @@ each is refused before the kernel looks at it."""
 import ctypes
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 nothing = b"/carboy/no/such/file"
 result = None
-calls = [(169, 1, 2, 3, None), (246, None, 0, None, ctypes.c_ulong(1 << 20)), (175, None, 0, b""),
-         (313, -1, b"", 0), (176, b"carboy_no_such_module", 0x800), (167, nothing, 0),
-         (168, nothing), (163, nothing), (179, 0, nothing, 0, None), (320, -1, -1, 0, None, 0)]
+calls = [(nr["reboot"], 1, 2, 3, None), (nr["kexec_load"], None, 0, None, ctypes.c_ulong(1 << 20)),
+         (nr["init_module"], None, 0, b""),
+         (nr["finit_module"], -1, b"", 0), (nr["delete_module"], b"carboy_no_such_module", 0x800),
+         (nr["swapon"], nothing, 0),
+         (nr["swapoff"], nothing), (nr["acct"], nothing), (nr["quotactl"], 0, nothing, 0, None),
+         (nr["kexec_file_load"], -1, -1, 0, None, 0)]
 for number, *words in calls:
     ctypes.set_errno(0)
     if libc.syscall(number, *words) >= 0 or ctypes.get_errno() != 1:

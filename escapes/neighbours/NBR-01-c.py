@@ -1,5 +1,6 @@
 # id: NBR-01-c
 # title: asks from seven threads for threads that the kernel then refuses
+# machine: x86_64
 # walls: full nested
 # first: engine count
 # second: engine clock
@@ -13,6 +14,7 @@ import ctypes
 import threading
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 
 THREAD_WITH_TLS = 0x100 | 0x200 | 0x400 | 0x800 | 0x10000 | 0x80000
 NO_ADDRESS = ctypes.c_void_p(0xFFFF800000000000)
@@ -22,7 +24,7 @@ def ask():
     stack = ctypes.create_string_buffer(65536)
     top = ctypes.c_void_p((ctypes.addressof(stack) + 65000) & ~15)
     while True:
-        libc.syscall(56, THREAD_WITH_TLS, top, 0, 0, NO_ADDRESS)
+        libc.syscall(nr["clone"], THREAD_WITH_TLS, top, 0, 0, NO_ADDRESS)
 
 
 for _ in range(6):

@@ -13,6 +13,7 @@ import ctypes
 import os
 
 libc = ctypes.CDLL(None, use_errno=True)
+nr = context["nr"]
 libc.mmap.restype = ctypes.c_void_p
 libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
 
@@ -20,4 +21,4 @@ with open(os.__file__) as file:
     page = libc.mmap(None, 4096, 1, 1, file.fileno(), 0)
 value = ctypes.c_uint32.from_address(page).value
 while True:
-    libc.syscall(202, ctypes.c_void_p(page), 0, value, None, 0, 0)
+    libc.syscall(nr["futex"], ctypes.c_void_p(page), 0, value, None, 0, 0)

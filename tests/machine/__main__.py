@@ -11,11 +11,12 @@ from pathlib import Path
 
 import tomllib
 
-from . import boot, initrd, packages
+from . import boot, initrd, packages, system
 from .architecture import ARCHITECTURES
 
 TESTS = Path(__file__).resolve().parents[1]
-PINS = tomllib.loads((TESTS / "kernels.toml").read_text())["kernel"]
+LIST = tomllib.loads((TESTS / "kernels.toml").read_text())
+PINS = LIST["kernel"]
 OUT = "/run/test/out"
 
 
@@ -31,7 +32,7 @@ def main() -> int:
         "--program", default=os.environ.get("CARBOY_BINARY", "target/release/carboy")
     )
     parser.add_argument(
-        "--root", default="/", help="the Debian system that the interpreter is taken from"
+        "--root", help="the Debian system of the interpreter; this one if it has the architecture"
     )
     parser.add_argument(
         "--record", action="store_true", help="write the rows to tests/hosts/results"
@@ -65,11 +66,20 @@ def main() -> int:
     architecture = ARCHITECTURES[given.architecture]
     program = Path(given.program).resolve()
     test_of = "cgroup" if given.cgroup else "kernel"
+    # Which part of docs/hosts.md has the row.
+    group = "arch" if test_of == "kernel" and given.architecture != "x86_64" else test_of
     inside = ("machine/init.py", f"machine/{test_of}.py", "hosts/battery.py")
     scripts = {Path(name).name: TESTS / name for name in inside}
     archive = work / "initrd"
     images = {pin["name"]: packages.kernel(pin, cache) for pin in pins}
-    initrd.build(archive, program, scripts, architecture, Path(given.root))
+    if given.root:
+        root = Path(given.root)
+    elif given.architecture == os.uname().machine:
+        root = Path("/")
+    else:
+        wanted = [pin for pin in LIST["package"] if pin["architecture"] == given.architecture]
+        root = system.root(given.architecture, wanted, cache)
+    initrd.build(archive, program, scripts, architecture, root)
 
     started = time.monotonic()
     machines = {}
@@ -80,7 +90,7 @@ def main() -> int:
             words = f"{pin['host']}, delegated cgroup" if given.cgroup else pin["host"]
             test = ["/usr/bin/python3", f"/opt/test/{test_of}.py", "--host", words]
             test += ["--program", "/opt/carboy/carboy"]
-            test += ["--group", test_of, "--python", "/usr/bin/python3", "--out", OUT]
+            test += ["--group", group, "--python", "/usr/bin/python3", "--out", OUT]
             test += ["--date", time.strftime("%Y-%m-%d", time.gmtime())]
             test += ["--demand", "full", "--demand", "nested", "--timeout", str(given.seconds)]
             user = 0 if given.as_root else 1000
@@ -91,7 +101,7 @@ def main() -> int:
             log = work / f"{pin['name']}.log"
             said = boot.finish(machines[pin["name"]], log, left)
             took = time.monotonic() - started
-            slug = f"{test_of}-{pin['name']}" if given.record else None
+            slug = f"{group}-{pin['name']}" if given.record else None
             failed |= not report(pin, said, log, took, slug)
     finally:
         for machine in machines.values():

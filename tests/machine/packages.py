@@ -33,11 +33,16 @@ def kernel(pin: dict[str, Any], cache: Path) -> Path:
     return image
 
 
+def checksum(data: bytes) -> str:
+    """What pins a file."""
+    return hashlib.sha256(data).hexdigest()
+
+
 def download(address: str, sha256: str, to: Path) -> None:
     """Fetches a file whose checksum is known."""
     with urllib.request.urlopen(address, timeout=60) as answer:
         data = answer.read()
-    found = hashlib.sha256(data).hexdigest()
+    found = checksum(data)
     if found != sha256:
         raise ValueError(f"{address} has the checksum {found}, not {sha256}")
     to.write_bytes(data)
@@ -75,7 +80,7 @@ def newer(pin: dict[str, Any], to: Path) -> None:
         words = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
         subprocess.run(["apt-get", *words, "-qq", "update"], check=True)
         said = subprocess.run(
-            ["apt-cache", *words, "pkgnames", "linux-"], check=True, capture_output=True, text=True
+            ["apt-cache", *words, "pkgnames"], check=True, capture_output=True, text=True
         ).stdout.split()
         names = [name for name in said if re.fullmatch(pin["pattern"], name)]
         if not names:

@@ -11,9 +11,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use rustix::rand::{GetRandomFlags, getrandom};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use carboy_engine::ablated;
+use carboy_engine::{Machine, ablated};
 
 use crate::host_facts::host_facts;
 
@@ -23,6 +23,16 @@ pub const HOLD: Duration = Duration::from_secs(60);
 
 /// How long it lasts where it is to come to its end: longer than the limits of the rows.
 pub(crate) const HOLD_IN_CONTROL: Duration = Duration::from_millis(400);
+
+/// The number of every system call on this machine, by name. What it lacks has a number that no kernel has,
+/// so that a program tries all the ways in without asking where it is.
+pub(crate) fn call_numbers() -> Value {
+    const NO_CALL: u32 = 0x0fff_ffff;
+    let elsewhere =
+        Machine::ALL.into_iter().flat_map(Machine::calls).map(|(name, _)| (name, NO_CALL));
+    let all = elsewhere.chain(Machine::HERE.calls());
+    Value::Object(all.map(|(name, number)| (name.into(), number.into())).collect::<Map<_, _>>())
+}
 
 /// Random letters that appear nowhere else.
 pub(crate) fn random() -> io::Result<String> {
@@ -124,6 +134,7 @@ impl Canary {
             "host": host_facts(),
             "generated": generated,
             "hold": hold.as_secs_f64(),
+            "nr": call_numbers(),
             "number": u64::from_str_radix(&self.flag[..8], 16).unwrap_or(7),
         }))
     }

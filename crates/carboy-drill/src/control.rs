@@ -19,15 +19,17 @@ import ctypes, json, os, sys, tempfile, threading, traceback
 # Names, IPC and keys of its own, where that is allowed: nothing it sets stays with the host.
 libc = ctypes.CDLL(None)
 libc.unshare(0x04000000 | 0x08000000)
-libc.syscall(250, 1, None)
+asked = json.loads(sys.stdin.readline())
+nr = asked["context"]["nr"]
+libc.syscall(nr["keyctl"], 1, None)
 # For root also mounts of its own, in which the host's files cannot be changed: an attack that names
 # one of them by mistake must not find it. What the attack is meant to change lies in the temporary directory.
-BIND_REC, PRIVATE_REC, MOUNT_SETATTR, RECURSIVE = 0x1000 | 0x4000, 0x40000 | 0x4000, 442, 0x8000
+BIND_REC, PRIVATE_REC, RECURSIVE = 0x1000 | 0x4000, 0x40000 | 0x4000, 0x8000
 temporary = os.path.realpath(tempfile.gettempdir()).encode()
 if libc.unshare(0x00020000) == 0:
     def read_only(path, set, clear):
         words = (ctypes.c_uint64 * 4)(set, clear, 0, 0)
-        return libc.syscall(MOUNT_SETATTR, -100, path, RECURSIVE, words, 32)
+        return libc.syscall(nr["mount_setattr"], -100, path, RECURSIVE, words, 32)
     kept = [b"/" + name for name in os.listdir(b"/") if name not in (b"proc", b"sys", b"dev", b"run", b"tmp")]
     kept = [path for path in kept if os.path.isdir(path) and not os.path.islink(path)]
     done = [libc.mount(None, b"/", None, PRIVATE_REC, None), libc.mount(temporary, temporary, None, BIND_REC, None)]
@@ -37,7 +39,6 @@ if libc.unshare(0x00020000) == 0:
     if any(done):
         sys.exit("the host's files could not be made read-only")
     os.chdir(os.getcwd())
-asked = json.loads(sys.stdin.readline())
 space = {"__name__": "__main__", "context": asked["context"]}
 def run(code):
     try:

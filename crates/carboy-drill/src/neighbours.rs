@@ -14,6 +14,7 @@ use carboy_engine::{Config, Engine, GateConfig, RunError, RunOptions};
 use carboy_protocol::{Job, Limits, Policy, Walls};
 use tokio::task::JoinSet;
 
+use crate::canary::call_numbers;
 use crate::end::{end, failing};
 use crate::held::Meter;
 use crate::row::Row;
@@ -144,7 +145,10 @@ impl Neighbours {
         let mut under_way = JoinSet::new();
         for code in programs.iter().flat_map(|code| std::iter::repeat_n(code, at_once)) {
             let policy = Policy { walls: self.walls, limits: limits.clone(), ..Policy::default() };
-            let job = Job::new(code.clone()).with_policy(policy);
+            let mut job = Job::new(code.clone()).with_policy(policy);
+            let context = serde_json::json!({ "nr": call_numbers() }).to_string();
+            let context = serde_json::value::RawValue::from_string(context);
+            job.inputs.extend(context.ok().map(|context| ("context".into(), context)));
             under_way.spawn(again(self.engine.clone(), job));
         }
         let (mut taken, mut wrong, mut others) = (vec![], vec![], vec![]);

@@ -1,5 +1,6 @@
 //! One row of the drill: a hostile program, and what must come of it.
 
+use carboy_engine::Machine;
 use carboy_protocol::{Limits, Walls};
 
 /// The layers that a row can name.
@@ -71,13 +72,15 @@ pub struct Row {
     pub title: String,
     /// The walls in which it must hold.
     pub walls: Vec<Walls>,
+    /// The only architecture that it can be tried on, if it is about one.
+    pub machine: Option<Machine>,
     /// What must stop it.
     pub first: String,
     /// What would stop it if that did not.
     pub second: String,
     /// How the run may end: `ok`, a kind, or `limit NAME`; `any` allows all.
     pub expect: Vec<String>,
-    /// Calls that the outcome must name as refused.
+    /// Calls that the outcome must name as refused: those of the row that this architecture has.
     pub denies: Vec<String>,
     /// Limits that differ from the default.
     pub limits: Vec<(String, u64)>,
@@ -94,12 +97,18 @@ pub struct Row {
 }
 
 impl Row {
-    /// Reads a row from its file.
+    /// Reads a row from its file, as it is on this architecture.
     pub fn parse(text: &str) -> Result<Row, String> {
+        Row::parse_on(Machine::HERE, text)
+    }
+
+    /// The same for an architecture that need not be this one.
+    pub fn parse_on(machine: Machine, text: &str) -> Result<Row, String> {
         let mut row = Row {
             id: String::new(),
             title: String::new(),
             walls: vec![],
+            machine: None,
             first: String::new(),
             second: String::new(),
             expect: vec![],
@@ -114,14 +123,24 @@ impl Row {
         for line in text.lines().map_while(|line| line.strip_prefix("# ")) {
             let (key, value) =
                 line.split_once(':').ok_or_else(|| format!("`{line}` is not `key: value`"))?;
-            row.set(key.trim(), value.trim()).map_err(|why| format!("{key}: {why}"))?;
+            row.set(machine, key.trim(), value.trim()).map_err(|why| format!("{key}: {why}"))?;
         }
+        row.denies.retain(|call| is_there(machine, call));
         row.programs = programs(text);
         row.check()?;
         Ok(row)
     }
 
-    fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
+    fn set(&mut self, machine: Machine, key: &str, value: &str) -> Result<(), String> {
+        let ends = || value.split('|').map(|end| end.trim().to_owned()).collect();
+        // `expect aarch64` stands behind `expect`, and says what differs there.
+        if let Some(name) = key.strip_prefix("expect ") {
+            let named = Machine::named(name).ok_or_else(|| format!("`{name}` is no machine"))?;
+            if named == machine {
+                self.expect = ends();
+            }
+            return Ok(());
+        }
         let words = || value.split_whitespace().map(str::to_owned).collect();
         match key {
             "id" => self.id = value.into(),
@@ -129,9 +148,13 @@ impl Row {
             "walls" => {
                 self.walls = value.split_whitespace().map(walls).collect::<Result<_, _>>()?;
             }
+            "machine" => {
+                let named = Machine::named(value);
+                self.machine = Some(named.ok_or_else(|| format!("`{value}` is no machine"))?);
+            }
             "first" => self.first = value.into(),
             "second" => self.second = value.into(),
-            "expect" => self.expect = value.split('|').map(|end| end.trim().to_owned()).collect(),
+            "expect" => self.expect = ends(),
             "denies" => self.denies = words(),
             "limits" => self.limits = limits(value)?,
             "control" => self.control = control(value)?,
@@ -181,6 +204,11 @@ impl Row {
         self.expect.iter().any(|expected| expected == "any" || expected == ended)
     }
 
+    /// Whether it can be tried on this architecture.
+    pub fn is_for(&self, machine: Machine) -> bool {
+        self.machine.is_none_or(|only| only == machine)
+    }
+
     /// The class, from the id.
     pub fn class(&self) -> &'static str {
         let found = CLASSES.iter().find(|(letters, _)| {
@@ -212,6 +240,13 @@ impl Row {
         }
         serde_json::from_value(value).map_err(fault)
     }
+}
+
+/// Whether an outcome on this machine can name the call. `fork` is the engine's word for a child process,
+/// whichever call would have made it, and what no machine knows is a word of the engine's too.
+fn is_there(machine: Machine, call: &str) -> bool {
+    let is_call = Machine::ALL.iter().any(|machine| machine.number_of(call).is_some());
+    call == "fork" || !is_call || machine.number_of(call).is_some()
 }
 
 /// The parts between lines `# ---`. Lines keep their numbers.
@@ -279,6 +314,20 @@ mod tests {
     }
 
     #[test]
+    fn a_row_says_what_differs_on_an_architecture() {
+        let text = TEXT.replace("# limits", "# denies: mknod mknodat fork unknown\n# limits");
+        let on = |machine, text: &str| Row::parse_on(machine, text).unwrap();
+        assert_eq!(on(Machine::X86_64, &text).denies, ["mknod", "mknodat", "fork", "unknown"]);
+        assert_eq!(on(Machine::Aarch64, &text).denies, ["mknodat", "fork", "unknown"]);
+        let text = TEXT.replace("# limits", "# expect aarch64: denied\n# limits");
+        assert_eq!(on(Machine::X86_64, &text).expect, ["ok", "limit wall_ms"]);
+        assert_eq!(on(Machine::Aarch64, &text).expect, ["denied"]);
+        let row = on(Machine::Aarch64, &TEXT.replace("# walls", "# machine: x86_64\n# walls"));
+        assert_eq!(Machine::ALL.map(|machine| row.is_for(machine)), [true, false]);
+        assert_eq!(Machine::ALL.map(|machine| on(machine, TEXT).is_for(machine)), [true, true]);
+    }
+
+    #[test]
     fn what_is_missing_or_unknown_is_named() {
         let with = |from: &str, to: &str| Row::parse(&TEXT.replace(from, to)).unwrap_err();
         assert!(with("# expect: ok | limit wall_ms\n", "").contains("expect is missing"));
@@ -287,5 +336,7 @@ mod tests {
         assert!(with("CON-29-b", "ABC-1").contains("of no class"));
         assert!(with("control: raised wall_ms=900", "control: none:").contains("control"));
         assert!(with("# first", "# nonsense").contains("nonsense"));
+        assert!(with("# walls", "# machine: z80\n# walls").contains("`z80` is no machine"));
+        assert!(with("# limits", "# expect z80: ok\n# limits").contains("`z80` is no machine"));
     }
 }

@@ -38,6 +38,7 @@ mod tier;
 mod verdict;
 
 pub use admit::gate::GateConfig;
+pub use carboy_sys::Machine;
 pub use engine::{Config, Engine};
 pub use error::{Busy, EngineError, RequestError, RunError};
 pub use host::{Host, Installation, Memory, Python, Versions};

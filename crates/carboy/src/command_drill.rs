@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use carboy_drill::{Controls, Drill, Report, Row, corpus, is_quick, workers};
-use carboy_engine::{Config, Installation, ablated};
+use carboy_engine::{Config, Installation, Machine, ablated};
 use carboy_protocol::{ExitCode, Walls};
 use serde_json::{Value, json};
 
@@ -39,10 +39,14 @@ pub async fn drill(arguments: arguments::Drill) -> Result<std::process::ExitCode
         return Ok(0.into());
     }
     let (promised, others): (Vec<&Row>, Vec<&Row>) =
-        wanted.into_iter().partition(|row| row.walls.contains(&walls));
-    let why = format!("{} walls do not promise it", walls.as_str());
+        wanted.into_iter().partition(|row| row.walls.contains(&walls) && row.is_for(Machine::HERE));
+    let why = |row: &Row| match row.machine {
+        Some(machine) if machine != Machine::HERE => format!("it is about {}", machine.name()),
+        _ => format!("{} walls do not promise it", walls.as_str()),
+    };
     let skipped: Vec<Value> =
-        others.iter().map(|row| json!({ "id": row.id, "why": why })).collect();
+        others.iter().map(|row| json!({ "id": row.id, "why": why(row) })).collect();
+    let foreign = others.iter().filter(|row| !row.is_for(Machine::HERE)).count();
     let mut progress = Progress::new(arguments.json, promised.len());
     let results = match arguments.jobs(promised.len()) {
         1 => {
@@ -84,7 +88,8 @@ pub async fn drill(arguments: arguments::Drill) -> Result<std::process::ExitCode
     if arguments.json {
         print_json(&body)?;
     } else {
-        print(&summary(&results, skipped.len(), started.elapsed().as_secs_f64(), walls))?;
+        let skipped = [skipped.len() - foreign, foreign];
+        print(&summary(&results, skipped, started.elapsed().as_secs_f64(), walls))?;
     }
     let code = if failed.is_empty() { ExitCode::Ok } else { ExitCode::Engine };
     Ok((code as u8).into())
@@ -231,7 +236,7 @@ impl Progress {
     }
 }
 
-fn summary(results: &[Report], skipped: usize, seconds: f64, walls: Walls) -> String {
+fn summary(results: &[Report], skipped: [usize; 2], seconds: f64, walls: Walls) -> String {
     let paint = Paint::stdout();
     let mut text = format!("{}\n", paint.bold("what stops it            held"));
     for (layer, (held, all)) in by_layer(results) {
@@ -247,8 +252,9 @@ fn summary(results: &[Report], skipped: usize, seconds: f64, walls: Walls) -> St
     );
     let all_held = held == results.len();
     text.push_str(&if all_held { paint.green(&verdict) } else { paint.red(&verdict) });
-    if skipped > 0 {
-        text.push_str(&format!("; {skipped} rows are not promised in these walls"));
+    let why = ["are not promised in these walls", "are about another architecture"];
+    for (number, why) in skipped.into_iter().zip(why).filter(|(number, _)| *number > 0) {
+        text.push_str(&format!("; {number} rows {why}"));
     }
     text.push('\n');
     for report in results.iter().filter(|report| !report.held) {
