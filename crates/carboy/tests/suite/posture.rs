@@ -79,7 +79,7 @@ fn check_jar_threads(pid: u32, plan: &Plan, count: usize) {
     }
 }
 
-fn check_descriptors(pid: u32) {
+fn check_descriptors(pid: u32, walls: Walls) {
     let folder = format!("/proc/{pid}/fd");
     assert_eq!(fs::metadata(&folder).unwrap().len(), 5, "descriptors");
     let Ok(entries) = fs::read_dir(&folder) else {
@@ -92,7 +92,9 @@ fn check_descriptors(pid: u32) {
         found.insert(number, fs::read_link(entry.path()).unwrap().to_string_lossy().into_owned());
     }
     assert_eq!(found.keys().copied().collect::<Vec<_>>(), [0, 1, 2, 3, 4], "{found:?}");
-    assert_eq!(found[&0], "/dev/null");
+    // Seen from outside, where the jar's root lies below that of its mount namespace.
+    let null = if walls == Walls::Full { "/root/dev/null" } else { "/dev/null" };
+    assert_eq!(found[&0], null);
     let pipes: BTreeSet<&String> = found.values().filter(|to| to.starts_with("pipe:")).collect();
     assert_eq!(pipes.len(), 4, "four pipes of its own: {found:?}");
 }
@@ -147,6 +149,9 @@ fn check_namespaces(pid: u32, zygote: u32, walls: Walls) {
 }
 
 fn check_mounts(pid: u32, plan: &Plan) {
+    // To the kernel it is chrooted, and may make no user namespace.
+    let root = fs::read_link(format!("/proc/{pid}/root"));
+    assert_eq!(root.unwrap().to_str(), Some("/root"), "root");
     let text = fs::read_to_string(format!("/proc/{pid}/mountinfo")).unwrap();
     let mut found: Vec<(String, String)> = text
         .lines()
@@ -239,7 +244,7 @@ fn check_jar(pid: u32, plan: &Plan, thread_count: usize) {
     if !may_look(pid) {
         return;
     }
-    check_descriptors(pid);
+    check_descriptors(pid, plan.policy.walls);
     check_namespaces(pid, zygote(), plan.policy.walls);
     if plan.policy.walls == Walls::Full {
         check_mounts(pid, plan);
