@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-import platform
+import os
 import re
 import subprocess
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+# Machines by their number in an ELF file, as wheels name them.
+MACHINES = {62: "x86_64", 183: "aarch64"}
 
 
 class ProgramHook(BuildHookInterface[Any]):
@@ -36,16 +39,20 @@ class ProgramHook(BuildHookInterface[Any]):
                 f"the workspace {package['version']}"
             )
 
-        program = Path(metadata["target_directory"]) / "release" / "carboy"
+        # CARGO_BUILD_TARGET is cargo's own: with it, this builds a wheel for another machine.
+        target = os.environ.get("CARGO_BUILD_TARGET", "")
+        program = Path(metadata["target_directory"]) / target / "release" / "carboy"
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{platform_tag(program)}"
         build_data["force_include"][str(program)] = "carboy/bin/carboy"
 
 
 def platform_tag(program: Path) -> str:
-    """The oldest platform that has every version of glibc that the program asks for.
+    """The oldest platform that has every version of glibc that the program asks for, on its machine.
 
     The library that it carries is part of its bytes.
     """
-    found = re.findall(rb"\0GLIBC_2\.(\d+)(?:\.\d+)?(?=\0)", program.read_bytes())
-    return f"manylinux_2_{max(map(int, found))}_{platform.machine()}"
+    contents = program.read_bytes()
+    found = re.findall(rb"\0GLIBC_2\.(\d+)(?:\.\d+)?(?=\0)", contents)
+    machine = MACHINES[int.from_bytes(contents[18:20], "little")]
+    return f"manylinux_2_{max(map(int, found))}_{machine}"
