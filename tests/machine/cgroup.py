@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """What a delegated control group is tested with: the battery, in groups, and ways to use too much there.
 
-It runs in a machine whose first process has delegated a part of the tree (`init.py`). Each command gets a group
-of its own, as `systemd-run --scope -p Delegate=yes` would give it one. The exit code says whether all held.
+It runs in a machine whose first process has delegated a part of the tree (`init.py`). Each command gets
+a group of its own, as `systemd-run --scope -p Delegate=yes` would give it one. The exit code says whether
+all held.
 """
 
 import json
