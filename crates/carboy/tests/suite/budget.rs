@@ -67,8 +67,9 @@ impl Group {
         let places =
             [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")];
         places.into_iter().find_map(|(parent, bound)| {
-            let group = Group(Path::new(parent).join(&folder));
-            fs::create_dir(&group.0).ok()?;
+            let path = Path::new(parent).join(&folder);
+            fs::create_dir(&path).ok()?;
+            let group = Group(path);
             fs::write(group.0.join(bound), bytes.to_string()).ok()?;
             Some(group)
         })

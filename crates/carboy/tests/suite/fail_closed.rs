@@ -109,7 +109,7 @@ fn both_walls() {
         ("prlimit64:1=0", "EPERM", "limits: setrlimit"),
         ("prlimit64:1=2", "EPERM", "limits: setrlimit"),
         // The limit of open files: the jar has said its last word, and is not sealed.
-        ("prlimit64:4=24225", "EPERM", "Seccomp_filters"),
+        ("prlimit64:4=24225", "EPERM", "a jar is not sealed as planned"),
         ("landlock_create_ruleset", "ENOSYS", "landlock"),
         ("landlock_add_rule", "EPERM", "landlock: landlock_add_rule"),
         ("landlock_restrict_self", "EPERM", "landlock: landlock_restrict_self"),

@@ -40,6 +40,23 @@ pub(super) struct Made {
     pub has_room: bool,
 }
 
+/// What is read of a jar that has said its last word. One that is gone by then failed after it, and was not
+/// sealed.
+fn still_there<T>(answer: std::io::Result<T>, step: &'static str) -> Result<T, EngineError> {
+    let gone = |error: &std::io::Error| {
+        error.kind() == std::io::ErrorKind::NotFound
+            || error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
+    };
+    match answer {
+        Err(error) if gone(&error) => Err(EngineError::Posture {
+            what: "a jar after its last word",
+            found: "it has ended".into(),
+            wanted: "that it waits for its job".into(),
+        }),
+        answer => answer.while_doing(step),
+    }
+}
+
 /// A jar that is sealed and waits for its job.
 pub(crate) struct ProcessJar {
     about: About,
@@ -82,10 +99,10 @@ impl ProcessJar {
                 found: "another number".into(),
                 wanted: "two".into(),
             })?;
-        let pid = proc::pid_of(unsealed.pidfd()).while_doing("find a jar")?;
-        let status = Status::open(pid).while_doing("look at a jar")?;
-        let seen = Status::read(&status).while_doing("look at a jar")?;
-        let score = proc::oom_score_adj(pid).while_doing("look at a jar")?;
+        let pid = still_there(proc::pid_of(unsealed.pidfd()), "find a jar")?;
+        let status = still_there(Status::open(pid), "look at a jar")?;
+        let seen = still_there(Status::read(&status), "look at a jar")?;
+        let score = still_there(proc::oom_score_adj(pid), "look at a jar")?;
         expect("oom_score_adj", Some(&score), &JAR_SCORE.to_string())?;
         let outer_uid = zygote.identity.outer_uid;
         let layers = read_back(&report, &seen, zygote.walls, outer_uid, zygote.outer_filters)?;
