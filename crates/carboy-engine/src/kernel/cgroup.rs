@@ -162,7 +162,7 @@ impl Group {
         self.number("cpu.stat", "usage_usec")
     }
 
-    /// Ends everything in it. Kernels before 5.14 do not know how, and there is the pidfd.
+    /// Ends everything in it. If the kernel does not take that, there is still the pidfd.
     pub fn kill(&self) {
         put(&self.folder, "cgroup.kill", "1").ok();
     }
