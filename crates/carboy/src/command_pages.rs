@@ -16,9 +16,10 @@ pub fn completions(arguments: &Completions) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes one page for the program and one for each command.
+/// Writes one page for the program and one for each command, to a folder that is made if it is not there.
 pub fn man(arguments: &Man) -> Result<ExitCode, Failure> {
-    clap_mangen::generate_to(Arguments::command(), &arguments.folder)
+    std::fs::create_dir_all(&arguments.folder)
+        .and_then(|()| clap_mangen::generate_to(Arguments::command(), &arguments.folder))
         .map_err(Failure::os("write the manual"))?;
     Ok(ExitCode::SUCCESS)
 }
