@@ -13,7 +13,7 @@ enum Arrows {
 }
 
 /// One row a crate, from the bottom up.
-const ARROWS: [(&str, Arrows); 12] = [
+const ARROWS: [(&str, Arrows); 13] = [
     ("carboy-protocol", Arrows::Only(&[])),
     ("carboy-sys", Arrows::Only(&[])),
     ("carboy-jail", Arrows::Only(&["carboy-protocol", "carboy-sys"])),
@@ -25,7 +25,8 @@ const ARROWS: [(&str, Arrows); 12] = [
         Arrows::Only(&["carboy-protocol", "carboy-sys", "carboy-jail", "carboy-guard"]),
     ),
     ("carboy-drill", Arrows::Only(&["carboy-protocol", "carboy-engine"])),
-    ("carboy-server", Arrows::Only(&["carboy-protocol", "carboy-engine"])),
+    ("carboy-store", Arrows::Only(&["carboy-protocol", "carboy-engine"])),
+    ("carboy-server", Arrows::Only(&["carboy-protocol", "carboy-engine", "carboy-store"])),
     ("carboy-fleet", Arrows::Only(&["carboy-protocol", "carboy-engine"])),
     (
         "carboy",
@@ -37,6 +38,7 @@ const ARROWS: [(&str, Arrows); 12] = [
             "carboy-wasm",
             "carboy-engine",
             "carboy-drill",
+            "carboy-store",
             "carboy-server",
             "carboy-fleet",
         ]),
@@ -45,8 +47,19 @@ const ARROWS: [(&str, Arrows); 12] = [
 ];
 
 /// Crates from outside that have one place, and the crates that are that place.
-const PLACES: [(&str, &[&str]); 4] = [
-    ("tokio", &["carboy-engine", "carboy-drill", "carboy-server", "carboy-fleet", "carboy"]),
+const PLACES: [(&str, &[&str]); 5] = [
+    (
+        "tokio",
+        &[
+            "carboy-engine",
+            "carboy-drill",
+            "carboy-store",
+            "carboy-server",
+            "carboy-fleet",
+            "carboy",
+        ],
+    ),
+    ("rusqlite", &["carboy-store"]),
     ("clap", &["carboy", "xtask"]),
     ("landlock", &["carboy-jail"]),
     ("wasmtime", &["carboy-wasm"]),
@@ -146,6 +159,7 @@ mod tests {
             ("tokio", "carboy-fleet", "carboy-jail"),
             ("clap", "carboy", "carboy-engine"),
             ("landlock", "carboy-jail", "carboy-sys"),
+            ("rusqlite", "carboy-store", "carboy-engine"),
             ("wasmtime", "carboy-wasm", "carboy"),
         ] {
             let json = format!(r#"{{"name": "{used}", "kind": null}}"#);
