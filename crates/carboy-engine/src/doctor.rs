@@ -1,6 +1,7 @@
 //! What this host offers, layer by layer, and whether both walls really stand on it.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use carboy_protocol::{Job, Limits, Policy, SetupFault, Status, Walls};
 use serde::Serialize;
@@ -72,6 +73,7 @@ pub async fn examine(engine: &Engine) -> Report {
         State::Ok,
         format!("CPython {} at {}{place}", python.version, python.program.display()),
     ));
+    rows.extend(closed(engine));
     let (full_row, full_fault) = trial(engine, "full walls", Walls::Full).await;
     let (nested_row, _) = trial(engine, "nested walls", Walls::Nested).await;
     let (full, nested) = (full_row.state == State::Ok, nested_row.state == State::Ok);
@@ -86,6 +88,22 @@ pub async fn examine(engine: &Engine) -> Report {
     rows.extend([full_row, nested_row]);
     rows.extend(engine.preloads().into_iter().map(preload));
     Report { rows, full, nested }
+}
+
+/// The first directory on the way to the interpreter that the user of a root engine's jars cannot enter. In
+/// nested walls they see the host's own files, so nothing gets them past it.
+fn closed(engine: &Engine) -> Option<Row> {
+    let user = engine.host().spare_id.filter(|_| engine.host().uid == 0)?;
+    let program = engine.python().program.canonicalize().ok()?;
+    let mut folders: Vec<_> = program.ancestors().skip(1).collect();
+    folders.reverse();
+    let is_closed = |folder: &&&std::path::Path| {
+        fs::metadata(folder).is_ok_and(|found| found.permissions().mode() & 0o001 == 0)
+    };
+    let folder = folders.iter().find(is_closed)?.display();
+    let offers = format!("user {user} cannot enter {folder}, so nested walls cannot start it");
+    let setting = format!("chmod o+x {folder}, or --python with one that every user can read");
+    Some(missing("interpreter", offers, setting))
 }
 
 /// Where a module is imported that is to be preloaded.

@@ -25,10 +25,12 @@ use crate::plan::{JarPlan, JarWalls, SECCOMP_FD, ZYGOTE_CONTROL_FD, ZYGOTE_SCORE
 use crate::rank::OomScore;
 use crate::{control, identity, landlock, library, limits, privileges, rank, root};
 
-/// Builds the walls of a zygote around this process and becomes its interpreter.
+/// Builds the walls of a zygote around this process and becomes its interpreter. `taken` are the sources of its
+/// mounts, if the helper has taken them already.
 pub(crate) fn enter(
     plan: &ZygotePlan,
     library: &[u8],
+    taken: Option<Vec<OwnedFd>>,
     go: BorrowedFd<'_>,
     control: BorrowedFd<'_>,
 ) -> Result<Infallible, SetupFault> {
@@ -38,8 +40,8 @@ pub(crate) fn enter(
     let score = OomScore::open()?;
     score.apply(plan.oom_score_adj)?;
     let nameless = if plan.walls == Walls::Full {
-        // With the caller's own rights: root may reach an interpreter that the jar's user may not.
-        let trees = root::take_sources(&plan.mounts)?;
+        // With the caller's own rights, if the helper did not take them with root's.
+        let trees = taken.map_or_else(|| root::take_sources(&plan.mounts), Ok)?;
         // While /proc is still there, and before anything else can make a namespace.
         identity::forbid_user_namespaces()?;
         // Before the first file is made, so that all of it belongs to the jar's user.

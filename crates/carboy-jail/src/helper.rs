@@ -18,7 +18,7 @@ use rustix::process::{Signal, pidfd_send_signal};
 use crate::fault::{OrFault, fault};
 use crate::plan::ZygotePlan;
 use crate::removal::remove_tree;
-use crate::{control, enter, identity};
+use crate::{control, enter, identity, root};
 
 /// Runs the helper to its end. `library` is what the interpreter loads to become a zygote.
 pub fn helper(library: &[u8]) -> ExitCode {
@@ -45,6 +45,19 @@ fn take_descriptors() -> std::io::Result<(OwnedFd, OwnedFd)> {
     Ok((up(fds::inherited(0)?)?, up(fds::inherited(1)?)?))
 }
 
+/// The numbers of the standard streams are free in a helper, and are those of the zygote's: what is taken for
+/// the zygote keeps clear of them.
+fn out_of_the_way(trees: Vec<OwnedFd>) -> Result<Vec<OwnedFd>, SetupFault> {
+    let up = |tree| {
+        rustix::io::fcntl_dupfd_cloexec(tree, 10).or_fault(
+            "descriptors",
+            "fcntl",
+            "F_DUPFD_CLOEXEC",
+        )
+    };
+    trees.into_iter().map(up).collect()
+}
+
 fn run(library: &[u8], control: &OwnedFd, lifeline: OwnedFd) -> Result<(), SetupFault> {
     let plan = control::receive::<ZygotePlan>(control).or_fault("helper", "recvmsg", "plan")?;
     let Some((plan, _)) = plan else {
@@ -55,6 +68,11 @@ fn run(library: &[u8], control: &OwnedFd, lifeline: OwnedFd) -> Result<(), Setup
         return Err(fault("helper", "version", "", answer));
     }
     identity::leave_groups(&plan.identity)?;
+    // Root reaches an interpreter below another user's home, and its child in a user namespace does not. Where
+    // root may not take mounts, the child tries, and says what it cannot reach.
+    let taken = (plan.walls == Walls::Full && plan.identity.step_down)
+        .then(|| root::take_sources(&plan.mounts).and_then(out_of_the_way).ok())
+        .flatten();
     let (go_read, go_write) = pipe_with(PipeFlags::CLOEXEC).or_fault("fork", "pipe", "")?;
     let namespaces = match plan.walls {
         Walls::Full => Namespaces::ALL,
@@ -64,13 +82,13 @@ fn run(library: &[u8], control: &OwnedFd, lifeline: OwnedFd) -> Result<(), Setup
     match clone3(namespaces).or_fault(layer, "clone3", plan.walls.as_str())? {
         Forked::Child => {
             drop((go_write, lifeline));
-            match enter::enter(&plan, library, go_read.as_fd(), control.as_fd()) {
+            match enter::enter(&plan, library, taken, go_read.as_fd(), control.as_fd()) {
                 Ok(never) => match never {},
                 Err(fault) => Err(fault),
             }
         }
         Forked::Parent { pidfd, pid } => {
-            drop(go_read);
+            drop((go_read, taken));
             if plan.walls == Walls::Full {
                 identity::check_namespaces(pid)?;
                 identity::write_maps(&plan.identity, pid)?;

@@ -2,6 +2,7 @@
 //! where the parts of carboy lie.
 
 mod install;
+mod loader;
 mod memory;
 mod python;
 

@@ -7,6 +7,7 @@ use carboy_protocol::{PythonVersion, supported_pythons};
 use serde::{Deserialize, Serialize};
 
 use crate::error::RequestError;
+use crate::host::loader;
 
 /// Which versions of CPython an engine takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -137,11 +138,15 @@ impl Answer {
             // Debian keeps packages for all its interpreters here, and local ones there.
             paths.push("/usr/lib/python3".into());
             paths.push(format!("/usr/local/lib/python{language}").into());
+            // Fedora keeps those without machine code and local ones here.
+            paths.push(format!("/usr/lib/python{language}").into());
+            paths.push(format!("/usr/local/lib64/python{language}").into());
         }
         paths.extend(program.canonicalize());
         paths.extend(venv.map(Path::to_path_buf));
         // The shared library, if it has one: where the loader really found it.
         paths.extend(self.libraries.iter().cloned());
+        paths.extend(loader::elsewhere(program));
         paths.retain(|path| path.exists());
         paths
     }

@@ -29,6 +29,7 @@ pub(super) fn paths(python: &Python) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = all.filter(|path| path.exists() && !is_empty(path)).collect();
     paths.push(python.program.clone());
     paths.extend(python.readable.iter().cloned());
+    paths.extend(alternatives(&paths, Path::new(ALTERNATIVES)));
     paths
 }
 
@@ -37,6 +38,27 @@ fn of_machine(machine: Machine) -> [PathBuf; 3] {
     let folder = machine.library_folder();
     [format!("/lib/{folder}"), format!("/usr/lib/{folder}"), machine.loader().into()]
         .map(PathBuf::from)
+}
+
+/// Where Debian keeps the links by which an administrator chooses among libraries of one name.
+const ALTERNATIVES: &str = "/etc/alternatives";
+
+/// The libraries in these folders that are found by way of an alternative. The link in the folder is shown
+/// with it; the one that it leads to, and what that leads to, must be too.
+fn alternatives(paths: &[PathBuf], chosen_in: &Path) -> Vec<PathBuf> {
+    if !chosen_in.is_dir() {
+        return vec![];
+    }
+    let system =
+        |path: &&PathBuf| path.ends_with(Machine::HERE.library_folder()) || path.ends_with("lib64");
+    let entries = paths.iter().filter(system).filter_map(|path| path.read_dir().ok()).flatten();
+    let chosen = entries.filter_map(Result::ok).filter_map(|entry| {
+        let is_library = entry.file_name().to_string_lossy().contains(".so");
+        let is_link = is_library && entry.file_type().is_ok_and(|kind| kind.is_symlink());
+        let target = is_link.then(|| std::fs::read_link(entry.path()).ok()).flatten()?;
+        target.starts_with(chosen_in).then_some(target)
+    });
+    chosen.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// The mounts and links that make `paths` readable at their own places: each link on the way is
@@ -110,6 +132,29 @@ mod tests {
     fn the_loader_of_this_machine_is_there_and_readable() {
         let loader = of_machine(Machine::HERE).into_iter().next_back().unwrap();
         assert!(loader.exists(), "{}", loader.display());
+    }
+
+    #[test]
+    fn a_library_that_an_administrator_chose_is_found_by_way_of_its_link() {
+        let base = std::env::temp_dir().join(format!("carboy-chosen-{}", std::process::id()));
+        let (chosen, system) =
+            (base.join("alternatives"), base.join(Machine::HERE.library_folder()));
+        std::fs::create_dir_all(system.join("blas")).unwrap();
+        std::fs::create_dir_all(base.join("other")).unwrap();
+        std::fs::create_dir_all(&chosen).unwrap();
+        std::fs::write(base.join("other/libblas.so.3"), "").unwrap();
+        symlink(base.join("other/libblas.so.3"), chosen.join("libblas.so.3")).unwrap();
+        symlink(chosen.join("libblas.so.3"), system.join("libblas.so.3")).unwrap();
+        // Neither a library nor an alternative.
+        symlink(chosen.join("editor"), system.join("editor")).unwrap();
+        symlink(base.join("other/libblas.so.3"), system.join("libother.so")).unwrap();
+        let found = alternatives(std::slice::from_ref(&system), &chosen);
+        assert_eq!(found, [chosen.join("libblas.so.3")]);
+        let (mounts, links) = tree(&[vec![system], found].concat());
+        let real = base.join("other/libblas.so.3").canonicalize().unwrap();
+        std::fs::remove_dir_all(&base).unwrap();
+        assert!(mounts.iter().any(|mount| mount.target == real), "{mounts:?}");
+        assert!(links.iter().any(|link| link.path == chosen.join("libblas.so.3")), "{links:?}");
     }
 
     #[test]

@@ -20,6 +20,7 @@ mod fail_closed;
 mod frames;
 mod guard;
 mod kernel_memory;
+mod layouts;
 mod lifecycle;
 mod limits;
 mod neighbours;
