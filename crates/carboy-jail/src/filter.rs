@@ -171,11 +171,33 @@ fn search(words: &[(u32, Vec<Instruction>)], fallback: u32) -> Vec<Instruction> 
 /// The rules of one call, first fit first.
 fn call(rules: &[Rule], fallback: u32) -> Vec<Instruction> {
     let mut code = Vec::new();
+    let mut loaded = Vec::new();
     for rule in rules {
-        code.extend(when_all_hold(&rule.tests, op(RETURN, action(&rule.verdict))));
+        let body = when_all_hold(&rule.tests, op(RETURN, action(&rule.verdict)));
+        // What the rule before has loaded is not loaded again.
+        code.extend(body.strip_prefix(&loaded[..]).unwrap_or(&body));
+        loaded = left_loaded(rule);
     }
     if rules.last().is_none_or(|rule| !rule.tests.is_empty()) {
         code.push(op(RETURN, fallback));
+    }
+    code
+}
+
+/// How the accumulator came to what it holds behind a rule that did not fit; nothing if there is more than
+/// one way out of the rule.
+fn left_loaded(rule: &Rule) -> Vec<Instruction> {
+    match &rule.tests[..] {
+        [test] if matches!(test.how, How::AnyOf(_) | How::Above(_)) => load(test),
+        _ => Vec::new(),
+    }
+}
+
+/// Loads the lower half of what `test` looks at.
+fn load(test: &Test) -> Vec<Instruction> {
+    let mut code = vec![op(LOAD, OFFSET_ARGS + 8 * test.arg as u32)];
+    if test.mask != u32::MAX {
+        code.push(op(AND, test.mask));
     }
     code
 }
@@ -198,10 +220,7 @@ fn condition(test: &Test, rest: usize) -> Vec<Instruction> {
     let mut code = Vec::new();
     match &test.how {
         How::AnyOf(values) => {
-            code.push(op(LOAD, low));
-            if test.mask != u32::MAX {
-                code.push(op(AND, test.mask));
-            }
+            code.extend(load(test));
             // From the last comparison to the first: a value that is found skips those behind it.
             let mut values = values.iter().rev();
             let mut comparisons: VecDeque<Instruction> = match values.next() {
@@ -215,10 +234,7 @@ fn condition(test: &Test, rest: usize) -> Vec<Instruction> {
             code.extend(comparisons);
         }
         How::Above(bound) => {
-            code.push(op(LOAD, low));
-            if test.mask != u32::MAX {
-                code.push(op(AND, test.mask));
-            }
+            code.extend(load(test));
             code.extend(branch(IF_ABOVE, *bound, 0, rest));
         }
         How::AtLeast(bound) => {
