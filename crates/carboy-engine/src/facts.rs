@@ -30,7 +30,7 @@ pub(crate) struct Exit {
     pub peak_memory_bytes: u64,
 }
 
-/// What a jar holds before its job comes. Memory limits count from there.
+/// What a jar holds before its job comes. Limits of memory and threads count from there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Baseline {
     /// Its private memory.
@@ -41,6 +41,8 @@ pub(crate) struct Baseline {
     pub anonymous_bytes: u64,
     /// Processor time that was used in the jar to import modules.
     pub import_us: u64,
+    /// Its threads beside the main one.
+    pub threads: u64,
 }
 
 impl Baseline {
@@ -51,6 +53,7 @@ impl Baseline {
             address_bytes: self.address_bytes + more.address_bytes,
             anonymous_bytes: self.anonymous_bytes + more.anonymous_bytes,
             import_us: self.import_us + more.import_us,
+            threads: self.threads + more.threads,
         }
     }
 
@@ -61,6 +64,7 @@ impl Baseline {
             address_bytes: self.address_bytes.saturating_sub(other.address_bytes),
             anonymous_bytes: self.anonymous_bytes.saturating_sub(other.anonymous_bytes),
             import_us: self.import_us.saturating_sub(other.import_us),
+            threads: self.threads.saturating_sub(other.threads),
         }
     }
 }

@@ -238,6 +238,7 @@ fn facts(chance: &mut Chance) -> Facts {
             address_bytes: chance.number(),
             anonymous_bytes: chance.number(),
             import_us: 0,
+            threads: 0,
         },
     }
 }

@@ -39,6 +39,8 @@ struct Granted {
 pub(super) struct Refusals<'a> {
     profile: Arc<Profile>,
     limits: &'a Limits,
+    /// The jar's first process.
+    jar: u32,
     baseline: Baseline,
     /// Nobody is left under the filter.
     deaf: bool,
@@ -63,6 +65,7 @@ impl<'a> Refusals<'a> {
         Refusals {
             profile: about.profile.clone(),
             limits,
+            jar: about.pid,
             baseline: about.baseline,
             deaf: false,
             counts: BTreeMap::new(),
@@ -183,17 +186,26 @@ impl<'a> Refusals<'a> {
         let now = Moment::now();
         // Whoever calls again has seen what came of its last call.
         self.granted.retain(|granted| granted.caller != call.thread && granted.at + SETTLE > now);
-        let alive = Status::of(call.thread).ok().and_then(|status| status.number("Threads:"));
+        let (alive, most) = self.threads_around(call.thread);
         // The count has the main thread in it, and a count we cannot read is a full house.
-        let Some(alive) = alive.filter(|alive| *alive <= self.limits.threads) else {
+        let Some(alive) = alive.filter(|alive| *alive <= most) else {
             return Some(self.refuse_grant(call, Errno::AGAIN, Wanted::Thread));
         };
-        if alive + self.granted.len() as u64 > self.limits.threads {
+        if alive + self.granted.len() as u64 > most {
             return None;
         }
         self.granted.push(Granted { caller: call.thread, at: now });
         self.refused.granted(Wanted::Thread);
         Some(Answer::Continue)
+    }
+
+    /// How many threads the process of this one has, and how many it may have beside its main one: what
+    /// was imported in the jar before its job came has threads of its own there. A child began without.
+    fn threads_around(&self, thread: u32) -> (Option<u64>, u64) {
+        let Ok(status) = Status::of(thread) else { return (None, 0) };
+        let is_first = status.number("Tgid:") == Some(u64::from(self.jar));
+        let own = if is_first { self.baseline.threads } else { 0 };
+        (status.number("Threads:"), self.limits.threads + own)
     }
 
     fn process(&mut self, call: &Notification) -> Answer {

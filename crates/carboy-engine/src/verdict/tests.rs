@@ -207,8 +207,13 @@ fn only_a_system_exit_says_with_which_code_it_wants_to_exit() {
 #[test]
 fn a_memory_error_is_the_limit_if_the_kernel_or_the_engine_saw_it_used() {
     let most = Limits::default().memory_bytes / 4 * 3;
-    let baseline =
-        Baseline { data_bytes: 10, address_bytes: 20, anonymous_bytes: 30, import_us: 0 };
+    let baseline = Baseline {
+        data_bytes: 10,
+        address_bytes: 20,
+        anonymous_bytes: 30,
+        import_us: 0,
+        threads: 0,
+    };
     let base = || Facts { baseline, ..Facts::default() };
     let raise = || exception("MemoryError", None);
     let none = Refused::default();

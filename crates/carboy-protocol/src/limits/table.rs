@@ -207,7 +207,8 @@ limits! {
         crossed: "the run had more than {} files open",
         hint: "close files with `with`",
     }
-    /// Threads alive at once beside the main one, in one process.
+    /// Threads alive at once beside the main one, in one process. Those that preloaded modules
+    /// started before the job came do not count.
     Threads threads {
         unit: Count,
         default: 32,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use carboy_engine::PoolConfig;
-use carboy_protocol::{LimitName, Limits};
+use carboy_protocol::{LimitName, Limits, Walls};
 
 use crate::support::*;
 
@@ -204,6 +204,45 @@ result = ['late' in sys.modules, len(sys.modules['late'].held) >> 20]
     let much = "more = b'x' * (90 << 20)";
     let limit = bench.run(policy.clone(), much).await.error.unwrap().limit.unwrap();
     assert_eq!(limit.name, carboy_protocol::LimitName::MemoryBytes);
+    bench.close().await;
+}
+
+#[tokio::test]
+async fn threads_of_what_is_imported_in_each_jar_take_nothing_of_its_limit() {
+    let folder = Folder::new();
+    let text = "import threading\nfor _ in range(3):\n    \
+                threading.Thread(target=threading.Event().wait, daemon=True).start()\n";
+    let bench = Bench::with(with_module(&folder, "late", text), &["late"]);
+    let policy = policy(|limits| {
+        limits.threads = 4;
+        limits.processes = u64::from(walls() == Walls::Full);
+    });
+    let start = "
+import os, sys, threading
+def start(stop=threading.Event()):
+    made = 0
+    try:
+        while made < 9:
+            threading.Thread(target=stop.wait, daemon=True).start()
+            made += 1
+    except RuntimeError:
+        pass
+    return made
+";
+    let here = format!("{start}result = ['late' in sys.modules, start()]");
+    // A child begins with one thread, whatever the jar imported, and has the limit for itself.
+    let child = format!(
+        "{start}ends = os.pipe()\nif os.fork() == 0:\n    os.write(ends[1], bytes([start()]))\n    \
+         os._exit(0)\nresult = os.read(ends[0], 1)[0]"
+    );
+    bench.engine.stand(&policy, 1).await.unwrap();
+    // One that stood, and one that is made when it is asked for.
+    for _ in 0..2 {
+        assert_eq!(result(&bench.run(policy.clone(), &here).await), "[true,4]");
+    }
+    if walls() == Walls::Full {
+        assert_eq!(result(&bench.run(policy.clone(), &child).await), "4");
+    }
     bench.close().await;
 }
 

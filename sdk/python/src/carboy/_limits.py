@@ -46,7 +46,8 @@ class Limits:
     open_files: int | None = None
     """Files open at once, beside the jar's own five descriptors."""
     threads: int | None = None
-    """Threads alive at once beside the main one, in one process."""
+    """Threads alive at once beside the main one, in one process. Those that preloaded modules
+    started before the job came do not count."""
     processes: int | None = None
     """Child processes started during the run; 0 in nested walls."""
     denials: int | None = None

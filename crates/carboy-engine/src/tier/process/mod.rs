@@ -185,7 +185,7 @@ impl Process {
         let limits = &policy.limits;
         let bounds = Bounds {
             memory_bytes: may_use(limits, expected.anonymous_bytes),
-            tasks: 1 + limits.threads + limits.processes,
+            tasks: 1 + expected.threads + limits.threads + limits.processes,
         };
         jar.held_by(groups.clone(), bounds).await
     }

@@ -273,8 +273,10 @@ fn folder(base: &Base, walls: Walls, scratch: &Path) -> io::Result<PathBuf> {
 /// What a zygote, or a jar, holds now.
 pub(super) fn baseline(pid: u32) -> io::Result<Baseline> {
     let (address_bytes, data_bytes) = proc::memory(pid)?;
-    let anonymous_bytes = Status::of(pid)?.held_bytes();
-    Ok(Baseline { data_bytes, address_bytes, anonymous_bytes, import_us: 0 })
+    let status = Status::of(pid)?;
+    let threads = status.number("Threads:").unwrap_or(1).saturating_sub(1);
+    let anonymous_bytes = status.held_bytes();
+    Ok(Baseline { data_bytes, address_bytes, anonymous_bytes, import_us: 0, threads })
 }
 
 /// Removes the folder of a zygote that did not start.
