@@ -178,8 +178,14 @@ impl Engine {
             tools: job.tools.clone(),
             strict: policy.strict,
         };
-        let contact =
-            Contact { sink: options.chunks, cancel, tools: &job.tools, host: options.tools };
+        let contact = Contact {
+            sink: options.chunks,
+            cancel,
+            tools: &job.tools,
+            host: options.tools,
+            run: &id,
+            artifacts: options.artifacts,
+        };
         let record = run::run(&mut jar, frame, limits, contact).await?;
         let exit = record.facts.exit;
         let usage = Usage {
@@ -226,7 +232,8 @@ impl Engine {
             tool_calls: record.tool_calls,
             usage,
             isolation,
-            artifacts: record.artifacts,
+            artifacts: record.left.artifacts,
+            artifacts_left_out: record.left.left_out,
         })
     }
 

@@ -44,5 +44,7 @@ pub use error::{Busy, EngineError, RequestError, RunError};
 pub use host::{Host, Installation, Memory, Python, Versions};
 pub use plan::{Plan, ablated};
 pub use pool::PoolConfig;
-pub use runner::{Answer, Call, Chunk, IN_FLIGHT, RunOptions, Runner, Stream, ToolHost};
+pub use runner::{
+    Answer, Artifacts, Call, Chunk, IN_FLIGHT, Keeper, RunOptions, Runner, Stream, ToolHost,
+};
 pub use tier::process::Preload;

@@ -3,9 +3,12 @@
 //! A door (the pipe, later HTTP and MCP) takes requests, and hands each to a [`Runner`]. It does not
 //! know whether that is the [`Engine`](crate::Engine) of this process or a gateway to others.
 
+use std::fmt::Debug;
+use std::io::{self, Read};
+use std::sync::Arc;
 use std::time::Instant;
 
-use carboy_protocol::{Job, Outcome, ToolFault};
+use carboy_protocol::{Artifact, Job, Outcome, ToolFault};
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
 
@@ -46,6 +49,30 @@ pub struct RunOptions {
     pub deadline: Option<Instant>,
     /// Answers the calls of the job's tools.
     pub tools: Option<ToolHost>,
+    /// What is wanted of the files that the run leaves.
+    pub artifacts: Artifacts,
+}
+
+/// What is wanted of the files that a run leaves. A run that leaves none costs the same with each.
+#[derive(Clone, Debug, Default)]
+pub enum Artifacts {
+    /// Nothing: they are not even listed.
+    None,
+    /// Their paths and sizes.
+    #[default]
+    List,
+    /// Their content too, which goes to this keeper.
+    Keep(Arc<dyn Keeper>),
+}
+
+/// Takes the content of artifacts.
+///
+/// It is called on a thread on which it may block. The outcome waits for it, the run's deadline and other runs
+/// do not.
+pub trait Keeper: Debug + Send + Sync {
+    /// Takes one artifact of a run. `artifact` has its digest and type, and `content` is as long as it says;
+    /// memory need not hold it. An error leaves the artifact out, and the outcome says so.
+    fn keep(&self, run: &str, artifact: &Artifact, content: &mut dyn Read) -> io::Result<()>;
 }
 
 /// A piece of output, as it came. The bytes are the guest's.

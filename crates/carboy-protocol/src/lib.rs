@@ -19,6 +19,7 @@
 //! The crate does no input or output, starts nothing and knows no host path.
 #![forbid(unsafe_code)]
 
+mod artifact;
 mod exit;
 mod fault;
 pub mod frame;
@@ -37,14 +38,15 @@ mod tool;
 mod visible;
 mod wire;
 
+pub use artifact::{Artifact, ArtifactWish, LeftOut, LeftOutReason};
 pub use exit::ExitCode;
 pub use fault::PolicyFault;
 pub use job::Job;
 pub use language::{LanguagePolicy, LanguageProfile};
 pub use limits::{LimitName, LimitRow, Limits, Unit};
 pub use outcome::{
-    Artifact, Denial, GuestError, Isolation, Kind, Layer, Layers, LimitHit, Outcome, Output,
-    ProcessExit, Status, Stream, Usage,
+    Denial, GuestError, Isolation, Kind, Layer, Layers, LimitHit, Outcome, Output, ProcessExit,
+    Status, Stream, Usage,
 };
 pub use policy::{Network, Policy, Walls};
 pub use preset::Preset;

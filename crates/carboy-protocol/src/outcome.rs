@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{LimitName, ToolCall, Walls};
+use crate::{Artifact, LeftOut, LimitName, ToolCall, Walls};
 
 /// Whether the code ran to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -219,15 +219,6 @@ pub struct Isolation {
     pub layers: Layers,
 }
 
-/// One file that the code left in its directory.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Artifact {
-    /// Its path below the jar's directory.
-    pub path: String,
-    /// Its size.
-    pub bytes: u64,
-}
-
 /// What came of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Outcome {
@@ -270,6 +261,9 @@ pub struct Outcome {
     pub isolation: Isolation,
     /// The files it left.
     pub artifacts: Vec<Artifact>,
+    /// What it left that is not among them, one entry for each reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub artifacts_left_out: Vec<LeftOut>,
 }
 
 impl Outcome {

@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{Job, Outcome, Stream, ToolFault};
+use crate::{ArtifactWish, Job, Outcome, Stream, ToolFault};
 
 /// The version of these messages. A caller that finds another does not go on.
 pub const PIPE_VERSION: u32 = 1;
@@ -36,6 +36,10 @@ pub enum ToEngine {
         /// When the answer is of no use any more, in milliseconds from now.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         deadline_ms: Option<u64>,
+        /// What is wanted of the files that the run leaves. They can be kept where the engine was started
+        /// with a directory for them.
+        #[serde(default)]
+        artifacts: ArtifactWish,
     },
     /// End a run. It is still answered.
     Cancel {

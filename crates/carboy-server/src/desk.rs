@@ -10,9 +10,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use carboy_engine::{
-    Answer, Call, Chunk, EngineError, IN_FLIGHT, RunError, RunOptions, Runner, Stream, ToolHost,
+    Answer, Artifacts, Call, Chunk, EngineError, IN_FLIGHT, Keeper, RunError, RunOptions, Runner,
+    Stream, ToolHost,
 };
-use carboy_protocol::{Job, Outcome, OutputText};
+use carboy_protocol::{ArtifactWish, Job, Outcome, OutputText};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
@@ -30,6 +31,9 @@ pub struct Order {
     pub tenant: String,
     /// When the answer is of no use any more.
     pub deadline: Option<Instant>,
+    /// What is wanted of the files that it leaves. They are kept if the desk has a keeper, and listed if it
+    /// has none.
+    pub artifacts: ArtifactWish,
 }
 
 /// What a run has to say.
@@ -65,12 +69,25 @@ fn locked<K>(runs: &Runs<K>) -> MutexGuard<'_, HashMap<K, Ways>> {
 pub struct Desk<R, K = u64> {
     runner: Arc<R>,
     runs: Runs<K>,
+    keeper: Option<Arc<dyn Keeper>>,
 }
 
 impl<R: Runner, K: Clone + Eq + Hash> Desk<R, K> {
     /// A desk on which nothing is under way.
     pub fn new(runner: R) -> Desk<R, K> {
-        Desk { runner: Arc::new(runner), runs: Arc::default() }
+        Desk { runner: Arc::new(runner), runs: Arc::default(), keeper: None }
+    }
+
+    /// The same desk, where artifacts are kept by `keeper` for those who want that.
+    #[must_use]
+    pub fn keeping(mut self, keeper: Arc<dyn Keeper>) -> Desk<R, K> {
+        self.keeper = Some(keeper);
+        self
+    }
+
+    /// Whether artifacts can be kept.
+    pub fn keeps(&self) -> bool {
+        self.keeper.is_some()
     }
 
     /// Starts a run under a key that is free.
@@ -93,6 +110,11 @@ impl<R: Runner, K: Clone + Eq + Hash> Desk<R, K> {
             tenant: order.tenant,
             deadline: order.deadline,
             tools: Some(ToolHost { calls, answers: answered }),
+            artifacts: match (order.artifacts, &self.keeper) {
+                (ArtifactWish::None, _) => Artifacts::None,
+                (ArtifactWish::Keep, Some(keeper)) => Artifacts::Keep(keeper.clone()),
+                _ => Artifacts::List,
+            },
         };
         let runner = self.runner.clone();
         // A task of its own, so that the caller is told even if it panics.
@@ -251,7 +273,13 @@ mod tests {
     }
 
     fn order(code: &str) -> Order {
-        Order { job: Job::new(code), stream: true, tenant: String::new(), deadline: None }
+        Order {
+            job: Job::new(code),
+            stream: true,
+            tenant: String::new(),
+            deadline: None,
+            artifacts: ArtifactWish::List,
+        }
     }
 
     #[tokio::test]

@@ -13,6 +13,7 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use carboy_engine::{Answer, EngineError, RunError, Runner};
+use carboy_protocol::ArtifactWish;
 use carboy_protocol::pipe::{
     FailureKind, FromEngine, MAX_LINE, PIPE_VERSION, RunFailure, ToEngine,
 };
@@ -129,9 +130,19 @@ impl<R: Runner> Caller<'_, R> {
                 let result = error.map_or(Ok(result), Err);
                 self.desk.answer(&id, Answer { call, result });
             }
-            ToEngine::Run { id, job, stream, tenant, deadline_ms } => {
+            ToEngine::Run { id, artifacts: ArtifactWish::Keep, .. }
+                if !self.desk.keeps() && !self.desk.has(&id) =>
+            {
+                let message =
+                    "artifacts cannot be kept: the engine has no directory for them".into();
+                let hint = Some("start it with `carboy pipe --artifacts DIR`".into());
+                let failure = RunFailure { hint, ..bad_request(message) };
+                self.answers.send(FromEngine::Failed { id: Some(id), failure }).await.ok();
+            }
+            ToEngine::Run { id, job, stream, tenant, deadline_ms, artifacts } => {
                 let deadline = deadline_ms.map(|ms| Instant::now() + Duration::from_millis(ms));
-                match self.desk.start(id, Order { job: *job, stream, tenant, deadline }) {
+                match self.desk.start(id, Order { job: *job, stream, tenant, deadline, artifacts })
+                {
                     Ok(run) => drop(tasks.spawn(pass_on(id, run, self.answers.clone()))),
                     Err(_taken) => {
                         self.refuse(None, format!("a run with the number {id} is under way")).await;

@@ -63,6 +63,7 @@ pub(crate) fn rejected(id: String, walls: Walls, report: &Report) -> Outcome {
         isolation: Isolation { tier: "none".into(), walls, layers: Layers::default() },
         tool_calls: vec![],
         artifacts: vec![],
+        artifacts_left_out: vec![],
     }
 }
 

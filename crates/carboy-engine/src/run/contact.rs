@@ -3,7 +3,7 @@
 use carboy_protocol::Tool;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::runner::{Chunk, ToolHost};
+use crate::runner::{Artifacts, Chunk, ToolHost};
 
 /// The caller's ends.
 pub(crate) struct Contact<'a> {
@@ -11,6 +11,10 @@ pub(crate) struct Contact<'a> {
     pub cancel: Option<oneshot::Receiver<()>>,
     pub tools: &'a [Tool],
     pub host: Option<ToolHost>,
+    /// The id of the run.
+    pub run: &'a str,
+    /// What is wanted of the files that it leaves.
+    pub artifacts: Artifacts,
 }
 
 /// Waits until the caller cancels, which may be never.

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use carboy_protocol::{Artifact, Denial, LimitName, Output, ToolCall};
+use carboy_protocol::{Denial, LimitName, Output, ToolCall};
 
 use crate::error::EngineError;
 use crate::facts::{Ending, Facts, Refused};
 use crate::run::meter::Last;
 use crate::run::watch::{PIECE, Watch, read_now};
-use crate::runner::Stream;
-use crate::tier::Jar;
+use crate::runner::{Artifacts, Stream};
+use crate::tier::{Jar, Left};
 
 /// Everything a run left behind, for the verdict and the outcome.
 pub(crate) struct Record {
@@ -21,7 +21,7 @@ pub(crate) struct Record {
     pub stderr: Output,
     pub wall: Duration,
     pub tool_calls: Vec<ToolCall>,
-    pub artifacts: Vec<Artifact>,
+    pub left: Left,
 }
 
 impl<J: Jar> Watch<'_, J> {
@@ -44,7 +44,7 @@ impl<J: Jar> Watch<'_, J> {
             self.jar.kill();
         }
         let ending = self.drain(ending).await;
-        let mut artifacts = vec![];
+        let mut left = Left::default();
         if !is_known {
             let together_us = self.meter.cpu_together_us(self.jar);
             facts.exit = self.jar.exit().await?;
@@ -52,7 +52,9 @@ impl<J: Jar> Watch<'_, J> {
             let together_us = together_us.map_or(0, |used| facts.cpu_before_us + used);
             facts.exit.cpu_us = facts.exit.cpu_us.max(together_us);
             facts.out_of_memory = self.jar.ran_out_of_memory();
-            artifacts = self.jar.artifacts().await;
+            if !matches!(self.artifacts, Artifacts::None) {
+                left = self.jar.artifacts(self.run, &self.artifacts, self.limits).await;
+            }
         }
         let (stdout, stderr) = self.stdio.outputs().await;
         Ok(Record {
@@ -64,7 +66,7 @@ impl<J: Jar> Watch<'_, J> {
             stderr,
             wall,
             tool_calls: self.tools.made(),
-            artifacts,
+            left,
         })
     }
 

@@ -12,6 +12,7 @@ use crate::error::EngineError;
 use crate::facts::Ending;
 use crate::run::contact::Contact;
 use crate::run::watch::{PIECE, Watch, read_now};
+use crate::runner::Artifacts;
 use crate::tier::Jar;
 
 /// How long modules may take to be imported.
@@ -27,7 +28,14 @@ pub(crate) async fn import<J: Jar>(jar: &mut J, limits: &Limits) -> Result<bool,
         denials: u64::MAX,
         ..limits.clone()
     };
-    let contact = Contact { sink: None, cancel: None, tools: &[], host: None };
+    let contact = Contact {
+        sink: None,
+        cancel: None,
+        tools: &[],
+        host: None,
+        run: "",
+        artifacts: Artifacts::None,
+    };
     let ending = Watch::new(jar, message, &limits, contact)?.watch().await?;
     let mut piece = [0; PIECE];
     let io = jar.io();

@@ -19,7 +19,7 @@ use crate::run::refusals::Refusals;
 use crate::run::speech::{Heard, Speech};
 use crate::run::stdio::Stdio;
 use crate::run::tools::Tools;
-use crate::runner::Stream;
+use crate::runner::{Artifacts, Stream};
 use crate::tier::Jar;
 
 /// How much is read at once.
@@ -34,6 +34,9 @@ pub(super) struct Watch<'a, J: Jar> {
     pub tools: Tools<'a>,
     pub deadline: Deadline,
     pub refusals: Refusals<'a>,
+    pub run: &'a str,
+    pub artifacts: Artifacts,
+    pub limits: &'a Limits,
     cancel: Option<oneshot::Receiver<()>>,
 }
 
@@ -52,6 +55,9 @@ impl<'a, J: Jar> Watch<'a, J> {
             tools: Tools::new(contact.tools, limits, contact.host),
             deadline: Deadline::new(Moment::now() + Duration::from_millis(limits.wall_ms)),
             refusals: Refusals::new(jar.about(), limits),
+            run: contact.run,
+            artifacts: contact.artifacts,
+            limits,
             cancel: contact.cancel,
             jar,
         })

@@ -13,13 +13,14 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use carboy_jail::profile::Profile;
-use carboy_protocol::{Artifact, Isolation, LimitName, Limits, Policy};
+use carboy_protocol::{Artifact, Isolation, LeftOut, LimitName, Limits, Policy};
 use tokio::io::unix::AsyncFd;
 use tokio::net::unix::pipe;
 
 use crate::error::EngineError;
 use crate::facts::{Baseline, Exit};
 use crate::plan::Plan;
+use crate::runner::Artifacts;
 
 /// Makes jars of one kind.
 pub(crate) trait Tier: Send + Sync + 'static {
@@ -115,9 +116,14 @@ pub(crate) trait Jar: Send + Sync + 'static {
     /// the engine's thread.
     fn files(&self, limits: &Limits) -> impl Future<Output = Files> + Send;
 
-    /// The plain files that it left. To be asked after its end: only then nobody writes any more. They
-    /// are not listed on the engine's thread.
-    fn artifacts(&self) -> impl Future<Output = Vec<Artifact>> + Send;
+    /// The plain files that the run with this id left, as they are wanted. To be asked after the jar's end:
+    /// only then nobody writes any more. They are not listed, read or kept on the engine's thread.
+    fn artifacts(
+        &self,
+        run: &str,
+        wanted: &Artifacts,
+        limits: &Limits,
+    ) -> impl Future<Output = Left> + Send;
 
     /// Ends it. Nothing in it survives.
     fn kill(&self);
@@ -173,4 +179,13 @@ pub(crate) struct Files {
     pub files_full: bool,
     /// It is certain that it has left nothing.
     pub untouched: bool,
+}
+
+/// What a jar left in its directory.
+#[derive(Debug, Default)]
+pub(crate) struct Left {
+    /// What came out.
+    pub artifacts: Vec<Artifact>,
+    /// What did not.
+    pub left_out: Vec<LeftOut>,
 }

@@ -196,6 +196,28 @@ limits! {
         crossed: "the run made more than {} files and directories",
         hint: "make fewer files",
     }
+    /// Files that come out as artifacts. More are left out, which the outcome says.
+    Artifacts artifacts {
+        unit: Count,
+        default: 1_000,
+        least: 0,
+        most: 100_000,
+        words: "{} artifacts",
+        crossed: "the run left more than {} files, and some of them were left out",
+        hint: "put many small files into one archive",
+    }
+    /// The content of all artifacts together, where it is kept, with the holes of sparse files. More is left
+    /// out, which the outcome says.
+    ArtifactBytes artifact_bytes {
+        unit: Bytes,
+        default: 64 * MIB,
+        presets: [64 * MIB, 256 * MIB, GIB, 4 * GIB],
+        least: 1,
+        most: TIB,
+        words: "{} in artifacts",
+        crossed: "the run left more than {} in files, and some of them were left out",
+        hint: "write less, or compress it",
+    }
     /// Files open at once, beside the jar's own five descriptors.
     OpenFiles open_files {
         unit: Count,

@@ -9,6 +9,7 @@
 //! A test that needs something missing says so in its output, with the word `SKIPPED`.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail by panicking")]
 
+mod artifacts;
 mod budget;
 mod causes;
 mod children;

@@ -18,9 +18,9 @@ class Limits:
 
     Defaults: 30 s on the clock, 10 s of processor time, 256 MiB of memory, 200 kB kept of each
     stream of output, 16 MiB of printed output, 1 MiB of JSON in the result, 100 levels of nesting
-    in the result, 10 MiB in files, 1,000 files and directories, 64 files open at once, 32 threads
-    beside the main one, 0 child processes, 1,000 refused calls, 1,000 tool calls, 16 MiB of JSON in
-    the arguments of tool calls.
+    in the result, 10 MiB in files, 1,000 files and directories, 1,000 artifacts, 64 MiB in
+    artifacts, 64 files open at once, 32 threads beside the main one, 0 child processes, 1,000
+    refused calls, 1,000 tool calls, 16 MiB of JSON in the arguments of tool calls.
     """
 
     wall_ms: int | None = None
@@ -43,6 +43,11 @@ class Limits:
     """Everything written below the jar's directory and its temporary directory."""
     files: int | None = None
     """Files and directories that the run makes."""
+    artifacts: int | None = None
+    """Files that come out as artifacts. More are left out, which the outcome says."""
+    artifact_bytes: int | str | None = None
+    """The content of all artifacts together, where it is kept, with the holes of sparse files. More
+    is left out, which the outcome says."""
     open_files: int | None = None
     """Files open at once, beside the jar's own five descriptors."""
     threads: int | None = None
@@ -70,6 +75,8 @@ class LimitsByName(TypedDict, total=False):
     result_depth: int
     file_bytes: int | str
     files: int
+    artifacts: int
+    artifact_bytes: int | str
     open_files: int
     threads: int
     processes: int
@@ -89,6 +96,8 @@ DEFAULT_LIMITS: dict[str, int] = {
     "result_depth": 100,
     "file_bytes": 10_485_760,
     "files": 1_000,
+    "artifacts": 1_000,
+    "artifact_bytes": 67_108_864,
     "open_files": 64,
     "threads": 32,
     "processes": 0,
@@ -108,6 +117,7 @@ PRESETS: dict[str, dict[str, int]] = {
         "result_bytes": 1_048_576,
         "file_bytes": 10_485_760,
         "files": 1_000,
+        "artifact_bytes": 67_108_864,
         "open_files": 64,
         "threads": 32,
     },
@@ -120,6 +130,7 @@ PRESETS: dict[str, dict[str, int]] = {
         "result_bytes": 4_194_304,
         "file_bytes": 67_108_864,
         "files": 5_000,
+        "artifact_bytes": 268_435_456,
         "open_files": 256,
         "threads": 32,
     },
@@ -132,6 +143,7 @@ PRESETS: dict[str, dict[str, int]] = {
         "result_bytes": 16_777_216,
         "file_bytes": 268_435_456,
         "files": 20_000,
+        "artifact_bytes": 1_073_741_824,
         "open_files": 512,
         "threads": 64,
     },
@@ -144,6 +156,7 @@ PRESETS: dict[str, dict[str, int]] = {
         "result_bytes": 67_108_864,
         "file_bytes": 1_073_741_824,
         "files": 100_000,
+        "artifact_bytes": 4_294_967_296,
         "open_files": 1_024,
         "threads": 128,
     },
@@ -160,6 +173,8 @@ UNITS: dict[str, Unit] = {
     "result_depth": "count",
     "file_bytes": "bytes",
     "files": "count",
+    "artifacts": "count",
+    "artifact_bytes": "bytes",
     "open_files": "count",
     "threads": "count",
     "processes": "count",
@@ -179,6 +194,8 @@ WORDS: dict[str, str] = {
     "result_depth": "{} levels of nesting in the result",
     "file_bytes": "{} in files",
     "files": "{} files and directories",
+    "artifacts": "{} artifacts",
+    "artifact_bytes": "{} in artifacts",
     "open_files": "{} files open at once",
     "threads": "{} threads beside the main one",
     "processes": "{} child processes",

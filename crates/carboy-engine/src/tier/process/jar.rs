@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use carboy_protocol::frame::{self, Decoder};
-use carboy_protocol::{Artifact, FromJar, Isolation, Limits, ToJar};
+use carboy_protocol::{FromJar, Isolation, Limits, ToJar};
 use carboy_sys::cpu_time;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
@@ -22,10 +22,11 @@ use crate::kernel::blocking::elsewhere;
 use crate::kernel::cgroup::{Bounds, Group, Tree};
 use crate::kernel::proc::{self, Status};
 use crate::plan::JAR_SCORE;
+use crate::runner::Artifacts;
 use crate::tier::process::scratch::{Directory, Scratch};
 use crate::tier::process::seal::{Unsealed, expect, last_word, read_back};
 use crate::tier::process::zygote::{ForkedJar, Zygote, baseline};
-use crate::tier::{About, Files, Io, Jar, Sample};
+use crate::tier::{About, Files, Io, Jar, Left, Sample};
 
 /// How long a fork may take to seal itself.
 const SEAL: Duration = Duration::from_secs(10);
@@ -259,8 +260,8 @@ impl Jar for ProcessJar {
         self.directory.files(limits).await
     }
 
-    async fn artifacts(&self) -> Vec<Artifact> {
-        self.directory.artifacts().await
+    async fn artifacts(&self, run: &str, wanted: &Artifacts, limits: &Limits) -> Left {
+        self.directory.artifacts(run, wanted, limits).await
     }
 
     /// Nothing in it survives: it is the first process of its pid namespace, or (nested) was never

@@ -1,9 +1,12 @@
 //! The process tier: jars that are forks of a warm CPython behind walls.
 
+mod collect;
 mod jar;
+mod media;
 mod scratch;
 mod seal;
 mod talk;
+mod tree;
 mod zygote;
 
 use std::collections::BTreeMap;

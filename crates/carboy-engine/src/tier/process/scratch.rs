@@ -1,28 +1,20 @@
-//! Private directories of the host for jars in nested walls, and what any jar left in its own.
-//!
-//! The guest owns what lies there, so nothing is ever looked up by a path through it: every step
-//! goes from a directory descriptor to one name in it, and no link is followed.
+//! Private directories of the host for jars in nested walls, and what any jar wrote in its own.
 
-use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use carboy_jail::{Identity, open_directory, remove_tree};
-use carboy_protocol::{Artifact, LimitName, Limits};
-use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, Gid, Mode, Stat, Uid, chownat, fstatfs, mkdirat, statat,
-};
+use carboy_protocol::{LimitName, Limits};
+use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, Uid, chownat, fstatfs, mkdirat};
 use tokio::runtime::Handle;
 
+use super::collect::Collector;
+use super::tree::{MAX_DEPTH, walk};
 use crate::kernel::blocking::elsewhere;
-use crate::tier::Files;
-
-/// How deep a tree is followed.
-const MAX_DEPTH: usize = 64;
-/// How many artifacts are listed.
-const MAX_ARTIFACTS: usize = 1000;
+use crate::runner::Artifacts;
+use crate::tier::{Files, Left};
 
 /// A directory for the jar's user alone.
 pub(super) fn make_private(path: &Path, identity: &Identity) -> io::Result<()> {
@@ -63,12 +55,12 @@ impl Scratch {
     fn usage(&self, most: u64) -> Option<(u64, u64)> {
         let mut used = (0_u64, 0_u64);
         let mut deep = false;
-        walk(&self.handle, &mut Vec::new(), &mut |path, _, found| {
+        walk(&self.handle, &mut Vec::new(), &mut |entry| {
             used.1 += 1;
-            if FileType::from_raw_mode(found.st_mode) == FileType::RegularFile {
-                used.0 += u64::try_from(found.st_blocks).unwrap_or(0) * 512;
+            if entry.kind() == FileType::RegularFile {
+                used.0 += u64::try_from(entry.found.st_blocks).unwrap_or(0) * 512;
             }
-            deep = path.len() >= MAX_DEPTH;
+            deep = entry.path.len() >= MAX_DEPTH;
             !deep && used.1 <= most.saturating_add(2)
         });
         // The two directories that we made are not the guest's.
@@ -125,12 +117,12 @@ impl Directory {
         }
     }
 
-    /// The plain files that a run left, by name. Links, pipes and devices are not artifacts, and
-    /// neither is a name that is not text, or a file that the code hid.
-    pub async fn artifacts(&self) -> Vec<Artifact> {
+    /// The plain files that a run left, by name.
+    pub async fn artifacts(&self, run: &str, wanted: &Artifacts, limits: &Limits) -> Left {
         // Without a descriptor to spare nothing can be listed.
-        let Ok(handle) = self.handle.try_clone() else { return vec![] };
-        elsewhere(move || artifacts(&handle)).await.unwrap_or_default()
+        let Ok(handle) = self.handle.try_clone() else { return Left::default() };
+        let collector = Collector::new(run, wanted, limits, self.is_on_host());
+        elsewhere(move || collector.collect(&handle)).await.unwrap_or_default()
     }
 }
 
@@ -147,64 +139,6 @@ fn counted(used: Option<(u64, u64)>, limits: &Limits) -> Files {
         files_full: used.is_none_or(|(_, files)| files >= limits.files),
         untouched: false,
     }
-}
-
-/// The names in a directory. What cannot be listed has none.
-fn names(folder: impl AsFd) -> Vec<CString> {
-    let Ok(entries) = rustix::io::dup(folder).and_then(Dir::new) else { return Vec::new() };
-    let mut names = Vec::new();
-    for entry in entries.map_while(Result::ok) {
-        let name = entry.file_name();
-        if name.to_bytes() != b"." && name.to_bytes() != b".." {
-            names.push(name.to_owned());
-        }
-    }
-    names
-}
-
-/// Visits everything below `folder` that is not below a link. The visitor says whether to go on;
-/// the answer is whether it always did. What vanishes meanwhile is passed over.
-fn walk(
-    folder: &OwnedFd,
-    path: &mut Vec<CString>,
-    visit: &mut impl FnMut(&[CString], &CString, &Stat) -> bool,
-) -> bool {
-    // A listing leaves the descriptor at its end, and others share it.
-    if rustix::fs::seek(folder, rustix::fs::SeekFrom::Start(0)).is_err() {
-        return true;
-    }
-    for name in names(folder) {
-        let Ok(found) = statat(folder, &name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
-        if !visit(path, &name, &found) {
-            return false;
-        }
-        let directory = FileType::from_raw_mode(found.st_mode) == FileType::Directory;
-        if directory && path.len() < MAX_DEPTH {
-            let Ok(inner) = open_directory(folder, name.as_c_str()) else { continue };
-            path.push(name);
-            let go_on = walk(&inner, path, visit);
-            path.pop();
-            if !go_on {
-                return false;
-            }
-        }
-    }
-    true
-}
-
-fn artifacts(folder: &OwnedFd) -> Vec<Artifact> {
-    let mut list = Vec::new();
-    walk(folder, &mut Vec::new(), &mut |path, name, found| {
-        let parts = path.iter().chain([name]).map(|part| part.to_str());
-        let plain = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
-        if let (true, Ok(parts)) = (plain, parts.collect::<Result<Vec<_>, _>>()) {
-            let bytes = u64::try_from(found.st_size).unwrap_or(0);
-            list.push(Artifact { path: parts.join("/"), bytes });
-        }
-        list.len() < MAX_ARTIFACTS
-    });
-    list.sort_by(|a, b| a.path.cmp(&b.path));
-    list
 }
 
 #[cfg(test)]

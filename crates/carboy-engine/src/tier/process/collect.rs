@@ -1,0 +1,236 @@
+//! Artifacts: what a run left in its directory, listed or kept after its end.
+//!
+//! Nobody writes any more when this is asked: the jar was killed and waited for, and nothing of it
+//! survives. What it left is still its own choice, so names, kinds, numbers and sizes are judged, and
+//! whatever does not come out is counted by its reason.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::os::fd::OwnedFd;
+
+use carboy_protocol::{Artifact, LeftOut, LeftOutReason, Limits, is_hidden};
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
+use sha2::{Digest, Sha256};
+
+use super::media::{HEAD, media_type};
+use super::tree::{Entry, MAX_DEPTH, walk};
+use crate::runner::{Artifacts, Keeper};
+use crate::tier::Left;
+
+/// The longest path of an artifact, in bytes. Longer ones cannot be made elsewhere in one call.
+const MAX_PATH: usize = 1024;
+/// How many entries are looked at. An honest run leaves fewer, whatever its limits.
+const MAX_ENTRIES: u64 = 200_000;
+/// How many paths are named for a reason, and how long each may be.
+const NAMED: usize = 10;
+const SHOWN: usize = 100;
+/// A file of at most so many bytes is read once, and kept from memory.
+const SMALL: u64 = 1 << 20;
+
+/// What is to be collected, and how much of it.
+pub(super) struct Collector {
+    /// The id of the run.
+    pub run: String,
+    pub wanted: Artifacts,
+    pub most: u64,
+    pub most_bytes: u64,
+    /// Whether the file system is the host's, where a file may have names outside.
+    pub is_on_host: bool,
+    /// What was found.
+    pub left: Left,
+    /// The bytes that were kept.
+    pub bytes: u64,
+}
+
+impl Collector {
+    pub fn new(run: &str, wanted: &Artifacts, limits: &Limits, is_on_host: bool) -> Collector {
+        Collector {
+            run: run.to_owned(),
+            wanted: wanted.clone(),
+            most: limits.artifacts,
+            most_bytes: limits.artifact_bytes,
+            is_on_host,
+            left: Left::default(),
+            bytes: 0,
+        }
+    }
+
+    /// Goes through a directory. May take long.
+    pub fn collect(mut self, folder: &OwnedFd) -> Left {
+        let mut seen = 0;
+        walk(folder, &mut Vec::new(), &mut |entry| {
+            seen += 1;
+            if let Err((reason, detail)) = self.take(&entry, seen) {
+                self.left_out(&entry, reason, detail);
+            }
+            seen <= MAX_ENTRIES
+        });
+        self.left.artifacts.sort_by(|a, b| a.path.cmp(&b.path));
+        self.left.left_out.sort_by_key(|left_out| left_out.reason);
+        self.left
+    }
+
+    /// Takes one entry, or says why not.
+    fn take(&mut self, entry: &Entry<'_>, seen: u64) -> Result<(), Refusal> {
+        match entry.kind() {
+            FileType::Directory if entry.path.len() >= MAX_DEPTH => return refuse(Reason::Depth),
+            FileType::Directory => return Ok(()),
+            FileType::Symlink => return refuse(Reason::Link),
+            FileType::RegularFile => {}
+            _ => return refuse(Reason::Special),
+        }
+        if self.is_on_host && entry.found.st_nlink > 1 {
+            return refuse(Reason::HardLink);
+        }
+        let Some(path) = path_of(entry) else { return refuse(Reason::Name) };
+        if self.left.artifacts.len() as u64 >= self.most || seen > MAX_ENTRIES {
+            return refuse(Reason::Count);
+        }
+        let bytes = u64::try_from(entry.found.st_size).unwrap_or(0);
+        let mut artifact = Artifact { path, bytes, sha256: None, media_type: None };
+        if let Artifacts::Keep(keeper) = self.wanted.clone() {
+            if bytes > self.most_bytes - self.bytes {
+                return refuse(Reason::Bytes);
+            }
+            self.keep(&*keeper, entry, &mut artifact)?;
+            self.bytes += bytes;
+        }
+        self.left.artifacts.push(artifact);
+        Ok(())
+    }
+
+    /// Reads a file for its digest and type, and hands it over.
+    fn keep(
+        &self,
+        keeper: &dyn Keeper,
+        entry: &Entry<'_>,
+        artifact: &mut Artifact,
+    ) -> Result<(), Refusal> {
+        let unreadable = |error: io::Error| (Reason::Unreadable, Some(error.to_string()));
+        let mut file = open(entry).map_err(|error| unreadable(error.into()))?;
+        let found = fstat(&file).map_err(|error| unreadable(error.into()))?;
+        let as_listed = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile
+            && (found.st_dev, found.st_ino, found.st_size)
+                == (entry.found.st_dev, entry.found.st_ino, entry.found.st_size);
+        if !as_listed {
+            return refuse(Reason::Changed);
+        }
+        let mut head = Vec::new();
+        let first = if artifact.bytes <= SMALL { SMALL + 1 } else { HEAD as u64 };
+        (&mut file).take(first).read_to_end(&mut head).map_err(unreadable)?;
+        let mut hash = Hash { sha256: Sha256::new_with_prefix(&head), bytes: head.len() as u64 };
+        if artifact.bytes > SMALL {
+            let rest = artifact.bytes - head.len() as u64 + 1;
+            io::copy(&mut (&mut file).take(rest), &mut hash).map_err(unreadable)?;
+        }
+        if hash.bytes != artifact.bytes {
+            return refuse(Reason::Changed);
+        }
+        let begins = &head[..head.len().min(HEAD)];
+        artifact.media_type = Some(media_type(&artifact.path, begins).into());
+        artifact.sha256 = Some(hexadecimal(&hash.sha256.finalize()));
+        let kept = if artifact.bytes <= SMALL {
+            keeper.keep(&self.run, artifact, &mut &head[..])
+        } else {
+            let again = file.rewind();
+            again.and_then(|()| keeper.keep(&self.run, artifact, &mut file.take(artifact.bytes)))
+        };
+        kept.map_err(|error| (Reason::Store, Some(error.to_string())))
+    }
+
+    fn left_out(&mut self, entry: &Entry<'_>, reason: Reason, detail: Option<String>) {
+        let all = &mut self.left.left_out;
+        let place = all.iter().position(|known| known.reason == reason).unwrap_or_else(|| {
+            let message = match detail {
+                Some(detail) => format!("{}: {detail}", reason.words()),
+                None => reason.words().into(),
+            };
+            all.push(LeftOut { reason, count: 0, paths: vec![], message });
+            all.len() - 1
+        });
+        all[place].count += 1;
+        if all[place].paths.len() < NAMED {
+            all[place].paths.push(shown(entry));
+        }
+    }
+}
+
+type Reason = LeftOutReason;
+/// Why something does not come out, and the error behind it.
+type Refusal = (LeftOutReason, Option<String>);
+
+fn refuse<T>(reason: Reason) -> Result<T, Refusal> {
+    Err((reason, None))
+}
+
+/// Opens what a walk has found, if it is still that and not a way to somewhere else.
+fn open(entry: &Entry<'_>) -> rustix::io::Result<File> {
+    let flags =
+        OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let beneath = ResolveFlags::BENEATH
+        | ResolveFlags::NO_SYMLINKS
+        | ResolveFlags::NO_MAGICLINKS
+        | ResolveFlags::NO_XDEV;
+    openat2(entry.folder, entry.name.as_c_str(), flags, Mode::empty(), beneath).map(File::from)
+}
+
+/// The path of a file, if it can be one of an artifact.
+fn path_of(entry: &Entry<'_>) -> Option<String> {
+    let parts = parts(entry).map(|part| part.to_str().ok()).collect::<Option<Vec<_>>>()?;
+    let path = parts.join("/");
+    (path.len() <= MAX_PATH && !path.chars().any(is_hidden)).then_some(path)
+}
+
+fn parts<'a>(entry: &'a Entry<'_>) -> impl Iterator<Item = &'a CString> {
+    entry.path.iter().chain([entry.name])
+}
+
+/// A path as it is told: no longer than a line, and nothing hidden in it.
+fn shown(entry: &Entry<'_>) -> String {
+    let mut shown = String::new();
+    for (place, part) in parts(entry).enumerate() {
+        if place > 0 {
+            shown.push('/');
+        }
+        for chunk in part.as_bytes().utf8_chunks() {
+            for char in chunk.valid().chars() {
+                if is_hidden(char) || char == '\\' {
+                    shown.extend(char.escape_default());
+                } else {
+                    shown.push(char);
+                }
+            }
+            chunk.invalid().iter().for_each(|byte| shown.push_str(&format!("\\x{byte:02x}")));
+        }
+        if shown.len() > 4 * SHOWN {
+            break;
+        }
+    }
+    match shown.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &shown[..end]),
+        None => shown,
+    }
+}
+
+/// A digest that is written to.
+struct Hash {
+    sha256: Sha256,
+    bytes: u64,
+}
+
+impl io::Write for Hash {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        self.sha256.update(piece);
+        self.bytes += piece.len() as u64;
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn hexadecimal(digest: &[u8]) -> String {
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
