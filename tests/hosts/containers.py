@@ -52,6 +52,11 @@ WALLS = (
     "sethostname umount2"
 ).split()
 PROFILE = TREE / "deploy/seccomp.json"
+# What Docker calls a machine, and the interfaces of its kernel as libseccomp names them.
+MACHINES = {
+    "x86_64": ("amd64", ("SCMP_ARCH_X86_64", "SCMP_ARCH_X86", "SCMP_ARCH_X32")),
+    "aarch64": ("arm64", ("SCMP_ARCH_AARCH64", "SCMP_ARCH_ARM")),
+}
 # CLONE_NEW*, every kind.
 NAMESPACES = 0x7E020000
 MASKED = (
@@ -122,10 +127,13 @@ ROWS = (
 )
 
 
-def docker_rules(bound: tuple[str, ...]) -> dict[str, Any]:
-    """Docker's default filter for a container with these capabilities, made of Podman's."""
+def docker_rules(bound: tuple[str, ...], machines: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Docker's default filter for a container with these capabilities, made of Podman's; for this machine,
+    or for several in one. A rule for one of them names calls that the others do not have.
+    """
     rules = json.loads(RULES.read_text())
-    machine = {"x86_64": "amd64", "aarch64": "arm64"}[platform.machine()]
+    machines = machines or (platform.machine(),)
+    here = {MACHINES[machine][0] for machine in machines}
     held = {f"CAP_{name}" for name in bound}
     taken = {*RINGS, *PRIVILEGED, "clone", "clone3"}
     calls: list[dict[str, Any]] = []
@@ -133,7 +141,7 @@ def docker_rules(bound: tuple[str, ...]) -> dict[str, Any]:
         includes, excludes = rule.get("includes") or {}, rule.get("excludes") or {}
         applies = (
             rule["action"] == "SCMP_ACT_ALLOW"
-            and machine in includes.get("arches", [machine])
+            and here & set(includes.get("arches", here))
             and set(includes.get("caps", ())) <= held
             and not set(excludes.get("caps", ())) & held
         )
@@ -147,26 +155,21 @@ def docker_rules(bound: tuple[str, ...]) -> dict[str, Any]:
     return {
         "defaultAction": "SCMP_ACT_ERRNO",
         "defaultErrnoRet": 1,
-        "architectures": architectures(),
+        "architectures": [name for machine in machines for name in MACHINES[machine][1]],
         "syscalls": calls,
     }
 
 
 def own_rules() -> dict[str, Any]:
-    """What we ship: Docker's default for a container without capabilities, and what full walls call."""
-    rules = docker_rules(())
+    """What we ship: Docker's default for a container without capabilities, and what full walls call. It is
+    one file for every machine: containerd reads no rules that depend on the architecture.
+    """
+    rules = docker_rules((), tuple(MACHINES))
     rules["syscalls"] = [
         rule for rule in rules["syscalls"] if rule["names"][0] not in ("clone", "clone3")
     ]
     rules["syscalls"].append({"names": WALLS, "action": "SCMP_ACT_ALLOW"})
     return rules
-
-
-def architectures() -> list[str]:
-    """The interfaces of this machine's kernel."""
-    if platform.machine() == "aarch64":
-        return ["SCMP_ARCH_AARCH64", "SCMP_ARCH_ARM"]
-    return ["SCMP_ARCH_X86_64", "SCMP_ARCH_X86", "SCMP_ARCH_X32"]
 
 
 def bundle(row: Row, folder: Path, program: Path, command: list[str]) -> dict[str, Any]:

@@ -189,6 +189,11 @@ fn enforced(layers: &Value) -> String {
             Value::Bool(false) | Value::Null => {}
             Value::String(text) if text == "none" => {}
             Value::String(text) => words.push(format!("{} {text}", key.replace('_', " "))),
+            Value::Array(items) if items.is_empty() => {}
+            Value::Array(items) => {
+                let names: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
+                words.push(format!("{} {}", key.replace('_', " "), names.join(" ")));
+            }
             other => words.push(format!("{} {other}", key.replace('_', " "))),
         }
     }
@@ -213,7 +218,10 @@ mod tests {
             "walls": {
                 "full": {"no": "clone3(full): EPERM"},
                 "nested": {
-                    "enforced": {"user_ns": false, "landlock_abi": 7, "no_new_privs": true},
+                    "enforced": {
+                        "user_ns": false, "landlock_abi": 7, "no_new_privs": true,
+                        "landlock_lacks": ["scope", "resolve_unix"], "other": []
+                    },
                     "drill": "19/20", "not_held": ["CON-01"], "commands": true
                 }
             }
@@ -243,7 +251,8 @@ mod tests {
             page.contains("| full | no: clone3(full): EPERM | no | no | 2026-01-01 |"),
             "{page}"
         );
-        let nested = "| nested | no namespaces, landlock abi 7, no new privs | yes | **19/20**, not CON-01 |";
+        let nested = "| nested | no namespaces, landlock abi 7, landlock lacks scope resolve_unix, no new privs \
+                      | yes | **19/20**, not CON-01 |";
         assert!(page.contains(nested), "{page}");
         assert!(!page.contains("## Kernels"), "{page}");
     }
