@@ -42,6 +42,9 @@ def main() -> int:
     parser.add_argument(
         "--cgroup", action="store_true", help="test in a delegated control group instead"
     )
+    parser.add_argument(
+        "--wheel", type=Path, help="install this there instead, and run README's first commands"
+    )
     parser.add_argument("--keep", help="a folder for the archive and the consoles")
     given = parser.parse_args()
     # Whoever ends this ends the machines with it.
@@ -65,9 +68,9 @@ def main() -> int:
     work.mkdir(parents=True, exist_ok=True)
     architecture = ARCHITECTURES[given.architecture]
     program = Path(given.program).resolve()
-    test_of = "cgroup" if given.cgroup else "kernel"
+    test_of = "wheel" if given.wheel else "cgroup" if given.cgroup else "kernel"
     # Which part of docs/hosts.md has the row.
-    group = "arch" if test_of == "kernel" and given.architecture != "x86_64" else test_of
+    group = "arch" if test_of != "cgroup" and given.architecture != "x86_64" else test_of
     inside = ("machine/init.py", f"machine/{test_of}.py", "hosts/battery.py")
     scripts = {Path(name).name: TESTS / name for name in inside}
     archive = work / "initrd"
@@ -79,6 +82,12 @@ def main() -> int:
     else:
         wanted = [pin for pin in LIST["package"] if pin["architecture"] == given.architecture]
         root = system.root(given.architecture, wanted, cache)
+    if given.wheel:
+        scripts["README.md"] = TESTS.parent / "README.md"
+        scripts[given.wheel.name] = given.wheel
+        # Debian's own, which is no package of this system but a file.
+        pip = next((root / "usr/share/python-wheels").glob("pip-*.whl"))
+        scripts[pip.name] = pip
     initrd.build(archive, program, scripts, architecture, root)
 
     started = time.monotonic()
@@ -134,7 +143,7 @@ def report(
     print(f"kernels: {name}: {times}")
     if said.code != 0:
         print(f"kernels: {name}: exit code {said.code}; its console is {log}")
-    elif slug:
+    elif slug and said.out:
         (TESTS / "hosts/results" / f"{slug}.json").write_bytes(said.out)
     return said.code == 0
 
