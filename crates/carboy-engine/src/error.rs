@@ -204,6 +204,15 @@ pub enum EngineError {
         #[source]
         error: std::io::Error,
     },
+    /// The run took place, but no record of it could be kept where one was asked for.
+    #[error("the run could not be recorded, so its outcome is not given out")]
+    Unrecorded {
+        /// What failed on which store.
+        #[source]
+        error: Box<dyn Error + Send + Sync>,
+        /// What to do about it.
+        hint: &'static str,
+    },
     /// A call of the operating system failed.
     #[error("could not {step}")]
     Os {
@@ -253,6 +262,7 @@ impl EngineError {
                 "set TMPDIR to a directory that this user can write; in a container with a read-only \
                  root that is a tmpfs or an emptyDir volume",
             ),
+            EngineError::Unrecorded { hint, .. } => Some(hint),
             EngineError::Os { .. } => Some("`carboy doctor` shows what this host offers"),
         }
     }

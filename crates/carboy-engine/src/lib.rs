@@ -42,6 +42,7 @@ pub use carboy_sys::Machine;
 pub use engine::{Config, Engine};
 pub use error::{Busy, EngineError, RequestError, RunError};
 pub use host::{Host, Installation, Memory, Python, Versions};
+pub use kernel::id::new_id;
 pub use plan::{Plan, ablated};
 pub use pool::PoolConfig;
 pub use runner::{

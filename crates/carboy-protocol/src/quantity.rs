@@ -39,7 +39,8 @@ pub(crate) fn bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D
     deserializer.deserialize_any(Bytes)
 }
 
-fn parse(text: &str) -> Option<u64> {
+/// Reads a number of bytes from a text.
+pub fn parse(text: &str) -> Option<u64> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);

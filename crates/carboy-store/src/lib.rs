@@ -1,9 +1,45 @@
 //! What remains of runs when they are over.
 //!
-//! A store is a directory of the caller's. This crate keeps it; it runs nothing, parses no command
-//! line, and knows no format of its own: what it writes can be read with the tools people have.
+//! A store is a directory of the caller's with a SQLite database in it. A [`Recorder`] is a runner that leaves a
+//! record of each run there before it answers; a [`Store`] reads them. Records are chained by their hashes, so
+//! that one that is altered, removed or moved is found by [`Store::verify`].
+//!
+//! ```no_run
+//! # async fn example(engine: carboy_engine::Engine) -> Result<(), Box<dyn std::error::Error>> {
+//! use carboy_engine::{RunOptions, Runner};
+//! use carboy_protocol::Job;
+//! use carboy_store::{KeepInputs, Recorder, Store, StoreConfig};
+//!
+//! let config = StoreConfig { directory: "runs".into(), inputs: KeepInputs::Digests };
+//! let recorder = Recorder::open(engine, Some(config))?;
+//! let outcome = recorder.run_with(Job::new("result = 1"), RunOptions::default()).await?;
+//! let record = Store::open("runs")?.find(&outcome.id)?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! This crate parses no command line and starts no code: what it reads back of a guest's is data.
 #![forbid(unsafe_code)]
 
 mod digest;
+mod error;
+mod ledger;
+mod packages;
+mod record;
+mod recorder;
+mod schema;
+mod store;
+mod time;
+mod verify;
+mod writer;
 
 pub use digest::{Digest, sha256};
+pub use error::StoreError;
+pub use record::{
+    About, Event, Facts, InputDigest, JobRest, LeftDigest, PruneFacts, Record, RunFacts, RunStatus,
+    VersionsOf, result_sha256,
+};
+pub use recorder::{Describe, KeepInputs, Recorder, StoreConfig, described};
+pub use store::{Head, Keep, Query, Removed, Row, Store};
+pub use time::{iso8601, since};
+pub use verify::{Report, Wrong};

@@ -10,6 +10,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::failure::{Failure, Reader};
 use crate::policy_file;
+use crate::recording::{Recording, Records};
+use crate::runs::arguments::Runs;
 
 /// Runs Python that nobody has reviewed, sealed by the kernel.
 #[derive(Parser)]
@@ -23,6 +25,8 @@ pub struct Arguments {
 pub enum Command {
     /// Run a script in a jar of its own and say what came of it
     Run(Run),
+    /// List, show, replay, export and verify what is recorded of runs
+    Runs(Runs),
     /// Say what a language profile does not grant in a script, without running it
     Check(Check),
     /// Show what this host offers, layer by layer, and what is missing
@@ -47,6 +51,7 @@ impl Command {
     pub fn reader(&self) -> Reader {
         let json = match self {
             Command::Run(run) => run.json,
+            Command::Runs(runs) => runs.json(),
             Command::Check(check) => check.json,
             Command::Doctor(doctor) => doctor.json,
             Command::Explain(explain) => explain.json,
@@ -81,6 +86,8 @@ pub struct Pipe {
     /// Speak over this inherited socket instead of standard input and output
     #[arg(long, value_name = "NUMBER")]
     pub descriptor: Option<i32>,
+    #[command(flatten)]
+    pub records: Records,
 }
 
 #[derive(Args)]
@@ -175,6 +182,8 @@ pub struct Run {
     pub input: Option<String>,
     #[command(flatten)]
     pub choice: Choice,
+    #[command(flatten)]
+    pub recording: Recording,
     /// Print the outcome as JSON and nothing else
     #[arg(long)]
     pub json: bool,

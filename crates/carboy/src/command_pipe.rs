@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use carboy_engine::{Config, Engine, Installation};
 use carboy_protocol::ExitCode;
 use carboy_server::{Desk, pipe};
+use carboy_store::Recorder;
 
 use crate::arguments::Pipe;
 use crate::failure::Failure;
@@ -33,6 +34,7 @@ pub async fn serve(
     };
     let engine = Engine::new(config)?;
     let python = engine.python().version.clone();
-    pipe::serve(Desk::new(engine), python, ends).await?;
+    let recorder = Recorder::open(engine, arguments.records.config())?;
+    pipe::serve(Desk::new(recorder), python, ends).await?;
     Ok((ExitCode::Ok as u8).into())
 }

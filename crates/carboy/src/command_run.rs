@@ -3,8 +3,9 @@
 use std::io::{IsTerminal, Read, Write};
 use std::path::Path;
 
-use carboy_engine::{Chunk, RunOptions, Stream};
+use carboy_engine::{Chunk, RunOptions, Runner, Stream};
 use carboy_protocol::{ExitCode, Job, Kind, Outcome, OutputText, visible_json};
+use carboy_store::Recorder;
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
 
@@ -18,7 +19,7 @@ pub async fn run(arguments: Run) -> Result<std::process::ExitCode, Failure> {
     if let Some(text) = &arguments.input {
         job = job.with_input("context", input(text)?);
     }
-    let engine = arguments.choice.engine()?;
+    let engine = Recorder::open(arguments.choice.engine()?, arguments.recording.config()?)?;
     let (stop, cancel) = oneshot::channel();
     tokio::spawn(async move {
         if tokio::signal::ctrl_c().await.is_ok() {
@@ -89,7 +90,7 @@ pub fn read_script(file: &Path) -> Result<String, Failure> {
 }
 
 /// The input as JSON.
-fn input(text: &str) -> Result<Box<RawValue>, Failure> {
+pub fn input(text: &str) -> Result<Box<RawValue>, Failure> {
     let wrong = |why: String| {
         Failure::usage(
             format!("the input cannot be used: {why}"),
@@ -179,7 +180,7 @@ fn print_end(outcome: &Outcome) -> Result<(), Failure> {
         let path = visible(&artifact.path);
         end.push_str(&format!("{} {path} ({} bytes)\n", paint.green("file:"), artifact.bytes));
     }
-    let (word, usage) = (kind_word(outcome), outcome.usage);
+    let (word, usage) = (end_word(outcome), outcome.usage);
     let word = if outcome.error.is_none() { paint.green(word) } else { paint.red(word) };
     let peak = usage.peak_memory_bytes as f64 / f64::from(1 << 20);
     let figures = format!(
@@ -192,14 +193,19 @@ fn print_end(outcome: &Outcome) -> Result<(), Failure> {
     std::io::stderr().write_all(end.as_bytes()).map_err(Failure::os("write to standard error"))
 }
 
-fn kind_word(outcome: &Outcome) -> &'static str {
-    match outcome.error.as_ref().map(|error| error.kind) {
-        None => "ok",
-        Some(Kind::Exception) => "exception",
-        Some(Kind::Limit) => "limit",
-        Some(Kind::Denied) => "denied",
-        Some(Kind::Rejected) => "rejected",
-        Some(Kind::Crash) => "crash",
-        Some(Kind::Cancelled) => "cancelled",
+/// How a run ended, in a word.
+pub fn end_word(outcome: &Outcome) -> &'static str {
+    outcome.error.as_ref().map_or("ok", |error| kind_word(error.kind))
+}
+
+/// The word for a kind of error.
+pub fn kind_word(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Exception => "exception",
+        Kind::Limit => "limit",
+        Kind::Denied => "denied",
+        Kind::Rejected => "rejected",
+        Kind::Crash => "crash",
+        Kind::Cancelled => "cancelled",
     }
 }

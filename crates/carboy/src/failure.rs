@@ -1,5 +1,6 @@
 //! Why there is no outcome to print, and how that is told.
 
+use std::error::Error;
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::OwnedFd;
@@ -7,6 +8,7 @@ use std::os::fd::OwnedFd;
 use carboy_engine::{EngineError, RequestError, RunError};
 use carboy_protocol::pipe::{FailureKind, FromEngine, RunFailure};
 use carboy_protocol::{ExitCode, visible_json};
+use carboy_store::StoreError;
 
 use crate::guest_text::visible;
 use crate::paint::Paint;
@@ -17,6 +19,8 @@ pub enum Failure {
     Usage { message: String, hint: Option<String> },
     /// The engine refused or failed.
     Run(RunError),
+    /// A store of records could not do what it was asked.
+    Store(StoreError),
     /// A fault in this program: what it said of it is on standard error.
     Panic,
 }
@@ -109,6 +113,12 @@ impl Failure {
                 hint: hint.clone(),
             },
             Failure::Run(error) => error.failure(),
+            Failure::Store(error) => RunFailure {
+                kind: if error.is_request() { FailureKind::Request } else { FailureKind::Engine },
+                message: error.to_string(),
+                causes: error.source().iter().map(ToString::to_string).collect(),
+                hint: Some(error.hint().into()),
+            },
             Failure::Panic => RunFailure {
                 kind: FailureKind::Engine,
                 message: "carboy stopped at a fault of its own".into(),

@@ -15,12 +15,15 @@ mod command_packages;
 mod command_pages;
 mod command_pipe;
 mod command_run;
+mod command_runs;
 mod drill_page;
 mod failure;
 mod guest_text;
 mod paint;
 mod panics;
 mod policy_file;
+mod recording;
+mod runs;
 
 use std::process::ExitCode;
 
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
         panics::block_on(runtime, async {
             match arguments.command {
                 Command::Run(run) => command_run::run(run).await,
+                Command::Runs(runs) => command_runs::runs(runs).await,
                 Command::Check(check) => command_check::check_file(&check),
                 Command::Doctor(doctor) if doctor.packages => {
                     command_packages::packages(&doctor.interpreter, doctor.json).await

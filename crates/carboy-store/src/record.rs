@@ -1,0 +1,354 @@
+//! What is kept of a run.
+//!
+//! `facts` is what is hashed and chained. Long things are kept beside it, and `facts` has their digests.
+
+use std::collections::BTreeMap;
+
+use carboy_protocol::pipe::RunFailure;
+use carboy_protocol::{Job, Kind, LimitName, Outcome, Policy, Status, Tool, Usage, Walls};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::digest::sha256;
+
+/// How a recorded run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RunStatus {
+    /// The code ran to its end.
+    Ok,
+    /// It did not; `kind` says why.
+    Error,
+    /// The engine failed, and there is no outcome.
+    Failed,
+    /// Its caller went away before its end, and it was ended.
+    Abandoned,
+}
+
+impl RunStatus {
+    /// The word used on every surface.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            RunStatus::Ok => "ok",
+            RunStatus::Error => "error",
+            RunStatus::Failed => "failed",
+            RunStatus::Abandoned => "abandoned",
+        }
+    }
+}
+
+/// What a record is of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Event {
+    /// A run.
+    Run,
+    /// The removal of old records.
+    Prune,
+}
+
+/// What is known of an input whose bytes are not kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputDigest {
+    /// Under which name the code saw it.
+    pub name: String,
+    /// Its bytes, as the engine got them.
+    pub sha256: String,
+    /// How many these are.
+    pub bytes: u64,
+}
+
+/// A file or a display that the run left.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftDigest {
+    /// Its path below the jar's directory.
+    pub path: String,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// What ran the code.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VersionsOf {
+    /// Of carboy.
+    pub carboy: String,
+    /// The kernel's release.
+    pub kernel: String,
+    /// The machine's architecture.
+    pub machine: String,
+    /// Of the interpreter.
+    pub python: String,
+    /// Where the interpreter is.
+    pub program: String,
+    /// What was to be preloaded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub preload: Vec<String>,
+    /// Of the list of all installed distributions and their versions, as the environment outside has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment_sha256: Option<String>,
+    /// The versions of those whose modules an `import` statement of the code names, or that were preloaded.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub packages: BTreeMap<String, String>,
+}
+
+/// What is hashed. The fields are written in this order.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Facts {
+    /// Of this form.
+    pub version: u32,
+    /// Which record of the chain it is, from 1.
+    pub seq: i64,
+    /// The hash of the record before it.
+    pub previous: String,
+    /// What it is of.
+    pub event: Event,
+    /// When the run was asked for: UTC.
+    pub time: String,
+    /// What it says of that.
+    #[serde(flatten)]
+    pub about: About,
+}
+
+/// What a record says.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum About {
+    /// Of a run.
+    Run(Box<RunFacts>),
+    /// Of a removal.
+    Prune(PruneFacts),
+}
+
+/// Of the removal of old records.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PruneFacts {
+    /// The last record that was removed.
+    pub through_seq: i64,
+    /// Its hash.
+    pub through_hash: String,
+    /// How many were removed.
+    pub removed: i64,
+}
+
+/// Of a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RunFacts {
+    /// The outcome's.
+    pub id: String,
+    /// For whom it was.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub tenant: String,
+    /// How it ended.
+    pub status: RunStatus,
+    /// Why it did not end well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Kind>,
+    /// The type of its error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_type: Option<String>,
+    /// The limit that it crossed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_name: Option<LimitName>,
+    /// What surrounded it.
+    pub walls: Walls,
+    /// How many different things were refused.
+    pub denials: u64,
+    /// What it used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// Of the code's bytes.
+    pub code_sha256: String,
+    /// Of the text in `job`: policy and tools.
+    pub job_sha256: String,
+    /// Of the plan, as `carboy explain --json` prints it without spaces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan_sha256: Option<String>,
+    /// Its inputs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<InputDigest>,
+    /// Of the text in `inputs`, if they were to be kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inputs_sha256: Option<String>,
+    /// Of the text in `outcome`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome_sha256: Option<String>,
+    /// Of what the code answered, as JSON, or as text if it had no JSON form.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_sha256: Option<String>,
+    /// The files it left.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub artifacts: Vec<LeftDigest>,
+    /// Why there is no outcome.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<RunFailure>,
+    /// What ran it.
+    pub versions: VersionsOf,
+}
+
+/// What of a job is kept beside its code and inputs.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct JobRest {
+    /// The policy that the caller asked for.
+    pub policy: Policy,
+    /// The tools that the code could call.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<Tool>,
+}
+
+/// A record as it is read.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// The chained part.
+    pub facts: Facts,
+    /// Of that.
+    pub hash: String,
+    /// The code. `None` in a record of something else.
+    pub code: Option<String>,
+    /// Policy and tools.
+    pub job: Option<JobRest>,
+    /// As its caller got it.
+    pub outcome: Option<Box<Outcome>>,
+    /// By name, if they were to be kept.
+    pub inputs: Option<BTreeMap<String, Box<RawValue>>>,
+}
+
+/// What there is to keep of a run, before it has a place in the chain.
+pub(crate) struct Bodies {
+    pub facts: RunFacts,
+    pub time: String,
+    pub code: String,
+    pub job: String,
+    pub outcome: Option<String>,
+    pub inputs: Option<String>,
+}
+
+impl Bodies {
+    pub fn bytes(&self) -> usize {
+        let long = [Some(&self.code), Some(&self.job), self.outcome.as_ref(), self.inputs.as_ref()];
+        long.into_iter().flatten().map(String::len).sum::<usize>() + 2_048
+    }
+}
+
+/// How a run ended.
+pub(crate) enum Ended {
+    Outcome(Box<Outcome>),
+    Failed(RunFailure),
+    Abandoned,
+}
+
+/// What a job's record needs of it, taken before it runs.
+pub(crate) struct Asked {
+    pub time: String,
+    pub tenant: String,
+    pub code: String,
+    pub rest: JobRest,
+    pub inputs: Inputs,
+    pub plan_sha256: Option<String>,
+}
+
+/// The inputs of a job: as digests, or what these are to be made of.
+pub(crate) enum Inputs {
+    Digests(Vec<InputDigest>),
+    Bytes { values: BTreeMap<String, Box<RawValue>>, keep: bool },
+}
+
+/// The digests of inputs.
+pub(crate) fn digests(values: &BTreeMap<String, Box<RawValue>>) -> Vec<InputDigest> {
+    let digest = |(name, value): (&String, &Box<RawValue>)| InputDigest {
+        name: name.clone(),
+        sha256: sha256(value.get()),
+        bytes: value.get().len() as u64,
+    };
+    values.iter().map(digest).collect()
+}
+
+/// What a job's record needs of it, but for its inputs.
+pub(crate) fn rest(job: &Job) -> JobRest {
+    JobRest { policy: job.policy.clone(), tools: job.tools.clone() }
+}
+
+/// The digest of what the code answered.
+pub fn result_sha256(outcome: &Outcome) -> Option<String> {
+    let json = outcome.result.as_ref().map(|result| result.get());
+    json.or(outcome.result_text.as_deref()).map(sha256)
+}
+
+impl Bodies {
+    /// Puts together what is kept of a run. `id` is for one without an outcome.
+    pub fn new(
+        asked: Asked,
+        ended: &Ended,
+        id: String,
+        mut versions: VersionsOf,
+    ) -> serde_json::Result<Bodies> {
+        let job = serde_json::to_string(&asked.rest)?;
+        let (inputs, kept) = match asked.inputs {
+            Inputs::Digests(digests) => (digests, None),
+            Inputs::Bytes { values, keep } => {
+                let kept = keep.then(|| serde_json::to_string(&values)).transpose()?;
+                (digests(&values), kept)
+            }
+        };
+        let mut facts = RunFacts {
+            id,
+            tenant: asked.tenant,
+            status: RunStatus::Abandoned,
+            kind: None,
+            error_type: None,
+            limit_name: None,
+            walls: asked.rest.policy.walls,
+            denials: 0,
+            usage: None,
+            code_sha256: sha256(&asked.code),
+            job_sha256: sha256(&job),
+            plan_sha256: asked.plan_sha256,
+            inputs,
+            inputs_sha256: kept.as_deref().map(sha256),
+            outcome_sha256: None,
+            result_sha256: None,
+            artifacts: vec![],
+            failure: None,
+            versions: VersionsOf::default(),
+        };
+        let mut text = None;
+        match ended {
+            Ended::Outcome(outcome) => {
+                let whole = serde_json::to_string(outcome)?;
+                facts.tell(outcome);
+                facts.outcome_sha256 = Some(sha256(&whole));
+                text = Some(whole);
+            }
+            Ended::Failed(failure) => {
+                facts.status = RunStatus::Failed;
+                facts.failure = Some(failure.clone());
+            }
+            Ended::Abandoned => {}
+        }
+        std::mem::swap(&mut facts.versions, &mut versions);
+        let (time, code) = (asked.time, asked.code);
+        Ok(Bodies { facts, time, code, job, outcome: text, inputs: kept })
+    }
+}
+
+impl RunFacts {
+    fn tell(&mut self, outcome: &Outcome) {
+        self.id.clone_from(&outcome.id);
+        self.status = match outcome.status {
+            Status::Ok => RunStatus::Ok,
+            Status::Error => RunStatus::Error,
+        };
+        if let Some(error) = &outcome.error {
+            self.kind = Some(error.kind);
+            self.error_type = Some(error.type_name.clone());
+            self.limit_name = error.limit.as_ref().map(|limit| limit.name);
+        }
+        self.walls = outcome.isolation.walls;
+        self.denials = outcome.refused().count() as u64;
+        self.usage = Some(outcome.usage);
+        self.result_sha256 = result_sha256(outcome);
+        let left = outcome.artifacts.iter();
+        self.artifacts = left
+            .map(|artifact| LeftDigest { path: artifact.path.clone(), bytes: artifact.bytes })
+            .collect();
+    }
+}

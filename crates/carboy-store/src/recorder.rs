@@ -1,0 +1,248 @@
+//! A runner that records what another runner does.
+//!
+//! A run has a place in the writer's queue before it begins, and is answered when its record is committed.
+//! One that cannot be recorded has no outcome for its caller: whoever asked for records must be able to rely on
+//! there being one for every answer.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
+
+use carboy_engine::{Engine, EngineError, RunError, RunOptions, Runner, new_id};
+use carboy_protocol::{Job, Outcome, Policy};
+use tokio::sync::oneshot;
+
+use crate::digest::sha256;
+use crate::error::StoreError;
+use crate::packages::Packages;
+use crate::record::{self, Asked, Ended, Inputs, VersionsOf, digests};
+use crate::time::iso8601;
+use crate::writer::{Pending, Place, Reply, Writer};
+
+/// Inputs up to this many bytes are hashed by the writer; longer ones on a thread that may take its time.
+const SHORT_INPUTS: usize = 64 << 10;
+/// How many policies have their plan's digest kept.
+const PLANS: usize = 64;
+
+/// What a store keeps.
+#[derive(Clone, Debug)]
+pub struct StoreConfig {
+    /// Its directory. Made if it is not there.
+    pub directory: PathBuf,
+    /// Whether the bytes of inputs are kept, or only their digests.
+    pub inputs: KeepInputs,
+}
+
+/// What is kept of inputs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KeepInputs {
+    /// Their digests.
+    #[default]
+    Digests,
+    /// Their bytes too. A run can only be replayed with these.
+    Bytes,
+}
+
+/// A runner that can say what it runs jobs with.
+pub trait Describe: Runner {
+    /// What runs the code.
+    fn versions(&self) -> VersionsOf;
+    /// Where its distributions lie.
+    fn packages(&self) -> Vec<PathBuf>;
+    /// The plan for a policy, as JSON.
+    fn plan(&self, policy: &Policy) -> Option<String>;
+}
+
+impl Describe for Engine {
+    fn versions(&self) -> VersionsOf {
+        let read = |file| std::fs::read_to_string(file).unwrap_or_default();
+        VersionsOf {
+            carboy: env!("CARGO_PKG_VERSION").into(),
+            kernel: read("/proc/sys/kernel/osrelease").trim().into(),
+            machine: std::env::consts::ARCH.into(),
+            python: self.python().version.clone(),
+            program: self.python().program.display().to_string(),
+            preload: self.preloads().into_iter().map(|preload| preload.module).collect(),
+            ..VersionsOf::default()
+        }
+    }
+
+    fn packages(&self) -> Vec<PathBuf> {
+        let python = self.python();
+        let version = format!("lib/python{}/site-packages", python.language);
+        let places = python.readable.iter().flat_map(|place| {
+            [version.as_str(), "site-packages", "dist-packages"].map(|below| place.join(below))
+        });
+        places.filter(|place| place.is_dir()).collect()
+    }
+
+    fn plan(&self, policy: &Policy) -> Option<String> {
+        let plan = Engine::plan(self, policy).ok()?;
+        serde_json::to_string(&plan).ok()
+    }
+}
+
+/// What would run this code, as a record has it.
+pub fn described(runner: &impl Describe, code: &str) -> VersionsOf {
+    Packages::new(runner.packages()).complete(runner.versions(), code)
+}
+
+/// Runs jobs on another runner, and leaves a record of each if it has a store.
+pub struct Recorder<R> {
+    runner: R,
+    desk: Option<Desk>,
+}
+
+/// Where records go.
+struct Desk {
+    writer: Writer,
+    keep: KeepInputs,
+    /// The digests of plans, by policy.
+    plans: Mutex<HashMap<String, Option<String>>>,
+}
+
+impl<R: Describe> Recorder<R> {
+    /// Opens or makes a store, and shows that it can be written. Without one nothing is recorded.
+    pub fn open(runner: R, config: Option<StoreConfig>) -> Result<Recorder<R>, StoreError> {
+        let open = |config: StoreConfig| {
+            let packages = Packages::new(runner.packages());
+            let writer = Writer::open(&config.directory, runner.versions(), packages)?;
+            Ok(Desk { writer, keep: config.inputs, plans: Mutex::default() })
+        };
+        let desk = config.map(open).transpose()?;
+        Ok(Recorder { runner, desk })
+    }
+
+    /// Whose runs are recorded.
+    pub fn runner(&self) -> &R {
+        &self.runner
+    }
+
+    async fn run_recorded(
+        &self,
+        desk: &Desk,
+        job: Job,
+        options: RunOptions,
+    ) -> Result<Outcome, RunError> {
+        let place = desk.writer.place().await.map_err(unrecorded)?;
+        let plan_sha256 = desk.plan_sha256(&job.policy, &self.runner);
+        let (job, asked) = desk.asked(job, &options, plan_sha256).await?;
+        let store = desk.writer.store();
+        let mut begun = Begun { store, parts: Some((place, asked, new_id()?)) };
+        match self.runner.run_with(job, options).await {
+            Ok(outcome) => {
+                let kept = begun.end(Ended::Outcome(Box::new(outcome))).await;
+                match kept.map_err(unrecorded)? {
+                    Ended::Outcome(outcome) => Ok(*outcome),
+                    Ended::Failed(_) | Ended::Abandoned => Err(RunError::Cancelled),
+                }
+            }
+            // Something may have run.
+            Err(RunError::Engine(error)) => {
+                let error = RunError::Engine(error);
+                begun.end(Ended::Failed(error.failure())).await.map_err(unrecorded)?;
+                Err(error)
+            }
+            // Nothing ran.
+            Err(error) => {
+                begun.parts = None;
+                Err(error)
+            }
+        }
+    }
+}
+
+fn unrecorded(error: StoreError) -> RunError {
+    let hint = error.hint();
+    RunError::Engine(EngineError::Unrecorded { error: Box::new(error), hint })
+}
+
+impl Desk {
+    fn plan_sha256(&self, policy: &Policy, runner: &impl Describe) -> Option<String> {
+        let key = serde_json::to_string(policy).ok()?;
+        let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        if plans.len() >= PLANS && !plans.contains_key(&key) {
+            plans.clear();
+        }
+        plans.entry(key).or_insert_with(|| runner.plan(policy).map(sha256)).clone()
+    }
+
+    /// Takes what its record needs of a job.
+    async fn asked(
+        &self,
+        job: Job,
+        options: &RunOptions,
+        plan_sha256: Option<String>,
+    ) -> Result<(Job, Asked), RunError> {
+        let bytes: usize = job.inputs.values().map(|value| value.get().len()).sum();
+        let keep = self.keep == KeepInputs::Bytes;
+        let (job, inputs) = if keep || bytes <= SHORT_INPUTS {
+            let values = job.inputs.clone();
+            (job, Inputs::Bytes { values, keep })
+        } else {
+            let hashed = tokio::task::spawn_blocking(move || {
+                let digests = digests(&job.inputs);
+                (job, Inputs::Digests(digests))
+            });
+            hashed.await.map_err(|error| EngineError::Os {
+                step: "hash the inputs of a run",
+                error: std::io::Error::other(error),
+            })?
+        };
+        let asked = Asked {
+            time: iso8601(SystemTime::now()),
+            tenant: options.tenant.clone(),
+            code: job.code.clone(),
+            plan_sha256,
+            rest: record::rest(&job),
+            inputs,
+        };
+        Ok((job, asked))
+    }
+}
+
+/// A run that has begun, until it has an end. Dropping it is an end too.
+struct Begun<'a> {
+    store: &'a Path,
+    parts: Option<(Place, Asked, String)>,
+}
+
+impl Begun<'_> {
+    /// Gives the run's end to the writer, and waits until it is committed.
+    async fn end(mut self, ended: Ended) -> Result<Ended, StoreError> {
+        let (store, (reply, kept)) = (self.store, oneshot::channel());
+        self.tell(ended, Some(reply));
+        kept.await.unwrap_or_else(|_gone| {
+            Err(StoreError::found("write to", store, "its writer has ended"))
+        })
+    }
+
+    fn tell(&mut self, ended: Ended, reply: Option<Reply>) {
+        if let Some((place, asked, id)) = self.parts.take() {
+            place.fill(Pending { asked, ended, id, reply });
+        }
+    }
+}
+
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        self.tell(Ended::Abandoned, None);
+    }
+}
+
+impl<R: Describe> Runner for Recorder<R> {
+    async fn run_with(&self, job: Job, options: RunOptions) -> Result<Outcome, RunError> {
+        match &self.desk {
+            None => self.runner.run_with(job, options).await,
+            Some(desk) => self.run_recorded(desk, job, options).await,
+        }
+    }
+
+    async fn shutdown(&self) {
+        self.runner.shutdown().await;
+        if let Some(desk) = &self.desk {
+            desk.writer.flush().await;
+        }
+    }
+}

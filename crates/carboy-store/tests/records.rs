@@ -1,0 +1,481 @@
+//! What a store promises, on a runner that answers as the code of its job says.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use carboy_engine::{EngineError, RunError, RunOptions, Runner};
+use carboy_protocol::pipe::{FromEngine, RunFailure};
+use carboy_protocol::{Job, Outcome, Policy, Tool};
+use carboy_store::{
+    About, Describe, Head, Keep, KeepInputs, Query, Recorder, RunStatus, Store, StoreConfig,
+    VersionsOf, sha256,
+};
+use rusqlite::Connection;
+use serde_json::value::RawValue;
+
+/// Answers with the golden outcome, with the job's code as its result, under an id of its own.
+struct Scripted;
+
+fn golden() -> Outcome {
+    let text = include_str!("../../../golden/pipe/outcome_ok.json");
+    match serde_json::from_str(text).expect("the golden message") {
+        FromEngine::Outcome { outcome, .. } => *outcome,
+        _ => panic!("outcome_ok.json holds no outcome"),
+    }
+}
+
+impl Runner for Scripted {
+    async fn run_with(&self, job: Job, _options: RunOptions) -> Result<Outcome, RunError> {
+        match job.code.as_str() {
+            "fail" => Err(RunError::Engine(EngineError::ZygoteGone)),
+            "cancel" => Err(RunError::Cancelled),
+            "hang" => std::future::pending().await,
+            code => {
+                let text = serde_json::to_string(code).expect("JSON");
+                let result = RawValue::from_string(text).expect("JSON");
+                let id = carboy_engine::new_id().expect("a random number");
+                Ok(Outcome { id, result: Some(result), ..golden() })
+            }
+        }
+    }
+
+    async fn shutdown(&self) {}
+}
+
+impl Describe for Scripted {
+    fn versions(&self) -> VersionsOf {
+        VersionsOf { carboy: "1".into(), ..VersionsOf::default() }
+    }
+
+    fn packages(&self) -> Vec<PathBuf> {
+        vec![]
+    }
+
+    fn plan(&self, policy: &Policy) -> Option<String> {
+        Some(format!("{policy:?}"))
+    }
+}
+
+/// A directory that is removed with its test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Folder {
+        let id = carboy_engine::new_id().expect("a random number");
+        Folder(std::env::temp_dir().join(format!("carboy-store-{id}")))
+    }
+
+    fn recorder(&self, inputs: KeepInputs) -> Recorder<Scripted> {
+        let directory = self.0.clone();
+        Recorder::open(Scripted, Some(StoreConfig { directory, inputs })).expect("a store")
+    }
+
+    fn store(&self) -> Store {
+        Store::open(&self.0).expect("a store")
+    }
+
+    /// As somebody with a tool of SQLite's.
+    fn sql(&self, sql: &str) {
+        let connection = Connection::open(self.0.join("runs.sqlite")).expect("the file");
+        connection.execute_batch(sql).expect("what the test does to the file");
+    }
+
+    fn wrong(&self) -> Vec<(i64, String)> {
+        let report = self.store().verify(None).expect("a chain that can be read");
+        report.wrong.into_iter().map(|wrong| (wrong.seq, wrong.what)).collect()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+async fn run(recorder: &Recorder<Scripted>, code: &str) -> Outcome {
+    recorder.run_with(Job::new(code), RunOptions::default()).await.expect("an outcome")
+}
+
+async fn recorded(count: usize) -> Folder {
+    let folder = Folder::new();
+    let recorder = folder.recorder(KeepInputs::Digests);
+    for number in 0..count {
+        run(&recorder, &format!("code {number}")).await;
+    }
+    folder
+}
+
+fn run_facts(about: &About) -> &carboy_store::RunFacts {
+    match about {
+        About::Run(run) => run,
+        About::Prune(_) => panic!("a removal, not a run"),
+    }
+}
+
+#[tokio::test]
+async fn a_run_is_there_when_it_is_answered() {
+    let folder = Folder::new();
+    let recorder = folder.recorder(KeepInputs::Digests);
+    let value = RawValue::from_string("\"a secret\"".into()).expect("JSON");
+    let mut job = Job::new("result = 1").with_input("key", value);
+    job.tools.push(Tool { name: "send".into(), ..Tool::default() });
+    let options = RunOptions { tenant: "acme".into(), ..RunOptions::default() };
+    let outcome = recorder.run_with(job, options).await.expect("an outcome");
+    let record = folder.store().find(&outcome.id).expect("its record");
+    let facts = run_facts(&record.facts.about);
+    assert_eq!((facts.status, facts.tenant.as_str()), (RunStatus::Ok, "acme"));
+    assert_eq!(facts.code_sha256, sha256("result = 1"));
+    assert_eq!(facts.result_sha256, Some(sha256("\"result = 1\"")));
+    assert_eq!(facts.plan_sha256, Some(sha256(format!("{:?}", Policy::default()))));
+    assert_eq!((facts.inputs.len(), &facts.inputs[0].sha256), (1, &sha256("\"a secret\"")));
+    assert_eq!(record.code.as_deref(), Some("result = 1"));
+    assert_eq!(record.job.expect("a job").tools[0].name, "send");
+    assert_eq!(record.outcome.expect("an outcome").id, outcome.id);
+    assert!(record.inputs.is_none());
+    drop(recorder);
+    for name in ["runs.sqlite", "runs.sqlite-wal"] {
+        let bytes = std::fs::read(folder.0.join(name)).unwrap_or_default();
+        assert!(!String::from_utf8_lossy(&bytes).contains("a secret"), "{name} has the input");
+    }
+    assert_eq!(folder.wrong(), []);
+}
+
+#[tokio::test]
+async fn inputs_are_kept_where_that_was_asked_for() {
+    let folder = Folder::new();
+    let recorder = folder.recorder(KeepInputs::Bytes);
+    let value = RawValue::from_string("[1, 2]".into()).expect("JSON");
+    let job = Job::new("pass").with_input("n", value);
+    let outcome = recorder.run_with(job, RunOptions::default()).await.expect("an outcome");
+    let inputs = folder.store().find(&outcome.id).expect("a record").inputs.expect("inputs");
+    assert_eq!(inputs["n"].get(), "[1, 2]");
+}
+
+#[tokio::test]
+async fn long_inputs_are_hashed_as_short_ones_are() {
+    let folder = Folder::new();
+    let recorder = folder.recorder(KeepInputs::Digests);
+    let text = format!("\"{}\"", "x".repeat(1 << 20));
+    let job = Job::new("pass").with_input("n", RawValue::from_string(text.clone()).expect("JSON"));
+    let outcome = recorder.run_with(job, RunOptions::default()).await.expect("an outcome");
+    let record = folder.store().find(&outcome.id).expect("a record");
+    assert_eq!(run_facts(&record.facts.about).inputs[0].sha256, sha256(text));
+}
+
+#[tokio::test]
+async fn what_has_no_outcome_is_recorded_if_something_may_have_run() {
+    let folder = Folder::new();
+    let recorder = Arc::new(folder.recorder(KeepInputs::Digests));
+    let failed = recorder.run_with(Job::new("fail"), RunOptions::default()).await;
+    assert!(matches!(failed, Err(RunError::Engine(EngineError::ZygoteGone))));
+    let cancelled = recorder.run_with(Job::new("cancel"), RunOptions::default()).await;
+    assert!(matches!(cancelled, Err(RunError::Cancelled)));
+    let hanging = {
+        let recorder = recorder.clone();
+        tokio::spawn(
+            async move { recorder.run_with(Job::new("hang"), RunOptions::default()).await },
+        )
+    };
+    tokio::task::yield_now().await;
+    hanging.abort();
+    hanging.await.expect_err("an abort");
+    recorder.shutdown().await;
+    let rows = folder.store().list(&Query::default()).expect("a list");
+    let ends: Vec<_> = rows.iter().map(|row| (row.status.as_str(), row.begins.as_str())).collect();
+    assert_eq!(ends, [("abandoned", "hang"), ("failed", "fail")]);
+    let failed = folder.store().find(&rows[1].id).expect("its record");
+    let failure: RunFailure = run_facts(&failed.facts.about).failure.clone().expect("a reason");
+    assert!(failure.message.contains("zygote"), "{}", failure.message);
+    assert_eq!(folder.wrong(), []);
+}
+
+#[tokio::test]
+async fn an_untouched_chain_is_whole() {
+    let folder = recorded(20).await;
+    let report = folder.store().verify(None).expect("a report");
+    assert!(report.is_whole(), "{:?}", report.wrong);
+    assert_eq!((report.records, report.first, report.head.seq), (20, Some(1), 20));
+}
+
+#[tokio::test]
+async fn a_hash_is_what_sha256sum_prints_of_the_facts() {
+    let folder = recorded(2).await;
+    let connection = Connection::open(folder.0.join("runs.sqlite")).expect("the file");
+    let (facts, hash): (String, String) = connection
+        .query_row("SELECT facts, hash FROM records WHERE seq = 2", [], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
+        .expect("a record");
+    assert_eq!(sha256(facts), hash);
+}
+
+#[tokio::test]
+async fn every_alteration_is_found() {
+    for column in ["facts", "hash", "code", "job", "outcome"] {
+        let folder = recorded(5).await;
+        // One byte in the middle becomes another.
+        folder.sql(&format!(
+            "UPDATE records SET {column} = substr({column}, 1, length({column}) / 2)
+             || CASE substr({column}, length({column}) / 2 + 1, 1) WHEN '0' THEN '1' ELSE '0' END
+             || substr({column}, length({column}) / 2 + 2) WHERE seq = 3"
+        ));
+        let wrong = folder.wrong();
+        assert!(wrong.iter().any(|(seq, _)| *seq == 3), "{column}: {wrong:?}");
+    }
+    let folder = recorded(5).await;
+    folder.sql("UPDATE records SET outcome = NULL WHERE seq = 5");
+    assert_eq!(
+        folder.wrong(),
+        [(5, "its outcome is not what was recorded: it was altered".into())]
+    );
+}
+
+#[tokio::test]
+async fn a_removed_record_is_found_wherever_it_was() {
+    for (gone, seen) in [(1, 2), (3, 4), (5, 4)] {
+        let folder = recorded(5).await;
+        folder.sql(&format!("DELETE FROM records WHERE seq = {gone}"));
+        let wrong = folder.wrong();
+        assert!(wrong.len() == 1 && wrong[0].0 == seen, "{gone}: {wrong:?}");
+    }
+    let folder = recorded(3).await;
+    folder.sql("DELETE FROM records");
+    assert_eq!(folder.wrong().len(), 1);
+}
+
+#[tokio::test]
+async fn reordered_records_are_found_also_if_their_numbers_are_made_to_fit() {
+    let folder = recorded(5).await;
+    let swap =
+        "UPDATE records SET seq = -2 WHERE seq = 2; UPDATE records SET seq = 2 WHERE seq = 3;
+                UPDATE records SET seq = 3 WHERE seq = -2;";
+    folder.sql(swap);
+    assert!(folder.wrong().iter().any(|(seq, what)| *seq == 2 && what.contains("moved")));
+    let folder = recorded(5).await;
+    folder.sql(swap);
+    // With numbers and hashes that fit, each alone is sound; the chain is not.
+    let connection = Connection::open(folder.0.join("runs.sqlite")).expect("the file");
+    for seq in [2, 3] {
+        let facts: String = connection
+            .query_row(
+                "SELECT json_set(facts, '$.seq', seq) FROM records WHERE seq = ?",
+                [seq],
+                |row| row.get(0),
+            )
+            .expect("a record");
+        connection
+            .execute(
+                "UPDATE records SET facts = ?, hash = ? WHERE seq = ?",
+                (&facts, sha256(&facts), seq),
+            )
+            .expect("an update");
+    }
+    assert!(folder.wrong().iter().any(|(_, what)| what.contains("chained")));
+}
+
+#[tokio::test]
+async fn a_chain_written_anew_is_found_by_a_head_that_was_noted_elsewhere() {
+    let folder = recorded(5).await;
+    let noted = folder.store().head().expect("a head");
+    assert!(folder.store().verify(Some(&noted)).expect("a report").is_whole());
+    std::fs::remove_dir_all(&folder.0).expect("to remove the store");
+    let recorder = folder.recorder(KeepInputs::Digests);
+    for number in 0..6 {
+        run(&recorder, &format!("other {number}")).await;
+    }
+    assert_eq!(folder.wrong(), [], "by itself it is a whole chain");
+    let report = folder.store().verify(Some(&noted)).expect("a report");
+    assert_eq!(report.wrong[0].seq, 5);
+    let later = Head { seq: 99, ..noted };
+    assert!(!folder.store().verify(Some(&later)).expect("a report").is_whole());
+}
+
+#[tokio::test]
+async fn retention_keeps_the_chain() {
+    let folder = recorded(10).await;
+    let noted = folder.store().head().expect("a head");
+    let later = SystemTime::now() + Duration::from_secs(10);
+    let none =
+        Store::prune(&folder.0, Keep { age: Some(Duration::from_secs(3600)), bytes: None }, later);
+    assert_eq!(none.expect("nothing to do").records, 0);
+    let some =
+        Store::prune(&folder.0, Keep { age: None, bytes: Some(12_000) }, later).expect("a removal");
+    assert!(some.records > 0 && some.remain > 1, "{some:?}");
+    assert_eq!(folder.wrong(), []);
+    assert!(folder.store().verify(Some(&noted)).expect("a report").is_whole());
+    let recorder = folder.recorder(KeepInputs::Digests);
+    run(&recorder, "after").await;
+    assert_eq!(folder.wrong(), []);
+    let later = later + Duration::from_secs(1);
+    let all = Store::prune(&folder.0, Keep { age: Some(Duration::ZERO), bytes: None }, later)
+        .expect("a removal");
+    assert_eq!(all.remain, 1);
+    assert_eq!(folder.wrong(), []);
+    assert!(folder.store().verify(Some(&noted)).expect("a report").is_whole());
+    run(&recorder, "at last").await;
+    assert_eq!(folder.wrong(), []);
+    // The same by hand is not the same.
+    folder.sql("DELETE FROM records WHERE event = 'prune'");
+    assert_ne!(folder.wrong(), []);
+}
+
+#[tokio::test]
+async fn lists_are_filtered() {
+    let folder = Folder::new();
+    let recorder = folder.recorder(KeepInputs::Digests);
+    for (code, tenant) in [("a = 1", ""), ("# why\n\nb = 2", "acme"), ("fail", "acme")] {
+        let options = RunOptions { tenant: tenant.into(), ..RunOptions::default() };
+        recorder.run_with(Job::new(code), options).await.ok();
+    }
+    let store = folder.store();
+    let found = |query: Query| -> Vec<String> {
+        store.list(&query).expect("a list").into_iter().map(|row| row.begins).collect()
+    };
+    let text = |text: &str| Some(text.to_owned());
+    assert_eq!(found(Query::default()), ["fail", "b = 2", "a = 1"]);
+    assert_eq!(found(Query { most: Some(1), ..Query::default() }), ["fail"]);
+    assert_eq!(found(Query { status: text("ok"), ..Query::default() }), ["b = 2", "a = 1"]);
+    assert_eq!(found(Query { tenant: text("acme"), ..Query::default() }), ["fail", "b = 2"]);
+    assert_eq!(found(Query { tenant: text(""), ..Query::default() }), ["a = 1"]);
+    assert_eq!(found(Query { text: text("why"), ..Query::default() }), ["b = 2"]);
+    assert_eq!(found(Query { since: text("2999-01-01"), ..Query::default() }), [""; 0]);
+    assert_eq!(found(Query { until: text("2999-01-01"), ..Query::default() }).len(), 3);
+    assert_eq!(found(Query { kind: text("limit"), ..Query::default() }), [""; 0]);
+}
+
+#[tokio::test]
+async fn an_id_may_be_cut_but_not_guessed() {
+    let folder = recorded(3).await;
+    let store = folder.store();
+    let last = store.find("last").expect("a record");
+    let id = run_facts(&last.facts.about).id.clone();
+    assert_eq!(store.find(&id[..12]).expect("a record").hash, last.hash);
+    for wrong in ["", "zz", "abc", "' OR 1=1 --", "ffffffffffffffffffffffffffffffff", "%%%%%"] {
+        assert!(store.find(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn hostile_strings_are_kept_as_they_are() {
+    let folder = Folder::new();
+    let recorder = folder.recorder(KeepInputs::Bytes);
+    let hostile = [
+        "'; DROP TABLE records; --",
+        "\u{0}nul\u{0}",
+        "\u{1b}]52;c;x\u{7}",
+        "</script><script>alert(1)</script>",
+        "\u{202e}\u{feff}\u{fffe}",
+        "{\"a\": {\"a\": \"\\ud800\"}}",
+        "\r\n\t\"\\",
+    ];
+    for text in hostile {
+        let mut job = Job::new(text);
+        let value = serde_json::value::to_raw_value(text).expect("JSON");
+        job = job.with_input(text, value);
+        job.tools.push(Tool { name: text.into(), doc: text.into(), ..Tool::default() });
+        let options = RunOptions { tenant: text.into(), ..RunOptions::default() };
+        let outcome = recorder.run_with(job, options).await.expect("an outcome");
+        let record = folder.store().find(&outcome.id).expect("a record");
+        assert_eq!(record.code.as_deref(), Some(text));
+        assert_eq!(run_facts(&record.facts.about).tenant, text);
+        assert!(record.inputs.expect("inputs").contains_key(text));
+        let query = Query { tenant: Some(text.into()), ..Query::default() };
+        assert_eq!(folder.store().list(&query).expect("a list").len(), 1, "{text:?}");
+    }
+    assert_eq!(folder.wrong(), []);
+}
+
+#[tokio::test]
+async fn long_outcomes_are_kept_whole() {
+    let folder = Folder::new();
+    let recorder = folder.recorder(KeepInputs::Digests);
+    let long = "x".repeat(3 << 20);
+    let outcome = run(&recorder, &long).await;
+    let record = folder.store().find(&outcome.id).expect("a record");
+    assert_eq!(record.code.as_deref(), Some(long.as_str()));
+    assert_eq!(folder.wrong(), []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_writers_share_one_chain() {
+    let folder = Folder::new();
+    let writers = [folder.recorder(KeepInputs::Digests), folder.recorder(KeepInputs::Digests)];
+    let mut tasks = tokio::task::JoinSet::new();
+    for (which, recorder) in writers.into_iter().map(Arc::new).enumerate() {
+        for number in 0..100 {
+            let recorder = recorder.clone();
+            tasks.spawn(async move { run(&recorder, &format!("{which} {number}")).await.id });
+        }
+    }
+    let ids = tasks.join_all().await;
+    let report = folder.store().verify(None).expect("a report");
+    assert!(report.is_whole(), "{:?}", report.wrong);
+    assert_eq!((ids.len(), report.records), (200, 200));
+}
+
+#[tokio::test]
+async fn a_store_that_cannot_be_written_is_an_error_that_names_it() {
+    let folder = recorded(1).await;
+    let recorder = folder.recorder(KeepInputs::Digests);
+    run(&recorder, "before").await;
+    // As a full disk: SQLite itself refuses another page, until there may be more.
+    folder.sql(
+        "CREATE TRIGGER full BEFORE INSERT ON records BEGIN SELECT RAISE(ABORT, 'no room'); END",
+    );
+    let error =
+        recorder.run_with(Job::new("lost"), RunOptions::default()).await.expect_err("no record");
+    let failure = error.failure();
+    assert!(failure.message.contains("could not be recorded"), "{failure:?}");
+    assert!(failure.causes[0].contains(&folder.0.display().to_string()), "{failure:?}");
+    assert!(failure.causes[1].contains("no room") && failure.hint.is_some(), "{failure:?}");
+    folder.sql("DROP TRIGGER full");
+    run(&recorder, "after").await;
+    assert_eq!(folder.store().list(&Query::default()).expect("a list").len(), 3);
+    assert_eq!(folder.wrong(), []);
+}
+
+#[test]
+fn what_is_no_store_is_not_touched() {
+    let folder = Folder::new();
+    std::fs::create_dir_all(&folder.0).expect("a folder");
+    assert!(Store::open(&folder.0).err().expect("no store").to_string().contains("could not open"));
+    let open = |folder: &Path| {
+        Recorder::open(
+            Scripted,
+            Some(StoreConfig { directory: folder.into(), inputs: KeepInputs::Digests }),
+        )
+    };
+    let text =
+        b"this is somebody's text, and has been for a long time, as far as anybody can tell. "
+            .repeat(20);
+    std::fs::write(folder.0.join("runs.sqlite"), &text).expect("a file");
+    assert!(open(&folder.0).is_err());
+    assert_eq!(std::fs::read(folder.0.join("runs.sqlite")).expect("the file"), text);
+    std::fs::remove_file(folder.0.join("runs.sqlite")).expect("to remove it");
+    folder.sql("CREATE TABLE mine (x)");
+    assert!(open(&folder.0).is_err());
+    let file = folder.0.join("file");
+    std::fs::write(&file, "").expect("a file");
+    assert!(open(&file).is_err());
+}
+
+#[tokio::test]
+async fn only_its_user_can_read_a_store() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    let recorder = folder.recorder(KeepInputs::Digests);
+    run(&recorder, "x").await;
+    let mode = |path: &Path| std::fs::metadata(path).expect("a file").permissions().mode() & 0o777;
+    assert_eq!(mode(&folder.0), 0o700);
+    for name in ["runs.sqlite", "runs.sqlite-wal", "runs.sqlite-shm"] {
+        assert_eq!(mode(&folder.0.join(name)), 0o600, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn without_a_store_nothing_is_recorded_and_runs_are_answered() {
+    let recorder = Recorder::open(Scripted, None).expect("no store is no fault");
+    assert_eq!(run(&recorder, "x").await.result.expect("a result").get(), "\"x\"");
+    recorder.shutdown().await;
+}

@@ -1,0 +1,108 @@
+//! `carboy runs`: what remains of runs.
+
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime};
+
+use carboy_protocol::quantity;
+use carboy_store::{Head, Keep, Store, StoreError};
+
+use crate::failure::{Failure, print, print_json};
+use crate::paint::Paint;
+use crate::runs::arguments::{Prune, Runs, Verify, What};
+use crate::runs::{export, list, replay, show};
+
+/// How `verify` and `replay` end if they found something.
+pub const DIFFERS: u8 = 1;
+
+pub async fn runs(arguments: Runs) -> Result<ExitCode, Failure> {
+    match arguments.what {
+        None => list::list(&arguments.list),
+        Some(What::List(list)) => list::list(&list),
+        Some(What::Show(show)) => show::show(&show),
+        Some(What::Replay(replay)) => replay::replay(replay).await,
+        Some(What::Export(export)) => export::export(&export),
+        Some(What::Verify(verify)) => self::verify(&verify),
+        Some(What::Head(head)) => {
+            let found = Store::open(head.place.directory()?)?.head()?;
+            if head.json {
+                print_json(&found)?;
+            } else {
+                print(&format!("{}:{}\n", found.seq, found.hash))?;
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(What::Prune(prune)) => self::prune(&prune),
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Failure {
+        Failure::Store(error)
+    }
+}
+
+fn verify(arguments: &Verify) -> Result<ExitCode, Failure> {
+    let noted = arguments.head.as_deref().map(noted).transpose()?;
+    let store = Store::open(arguments.place.directory()?)?;
+    let report = store.verify(noted.as_ref())?;
+    if arguments.json {
+        print_json(&report)?;
+    } else {
+        let paint = Paint::stdout();
+        let mut text = String::new();
+        for wrong in &report.wrong {
+            text.push_str(&format!(
+                "{} record {}: {}\n",
+                paint.red("wrong:"),
+                wrong.seq,
+                wrong.what
+            ));
+        }
+        let word = if report.is_whole() { paint.green("whole") } else { paint.red("not whole") };
+        let Head { seq, hash } = &report.head;
+        let first = report.first.map_or("no record".into(), |first| format!("from record {first}"));
+        text.push_str(&format!("{word}: {} records, {first} to {seq}:{hash}\n", report.records));
+        if report.is_whole() && noted.is_none() {
+            let note = "compare this end with one that was noted elsewhere, with --head: a chain that was \
+                        written anew is whole too";
+            text.push_str(&format!("{} {note}\n", paint.dim("note:")));
+        }
+        print(&text)?;
+    }
+    Ok(if report.is_whole() { ExitCode::SUCCESS } else { DIFFERS.into() })
+}
+
+fn noted(text: &str) -> Result<Head, Failure> {
+    let parts = text.trim().split_once(':');
+    let head =
+        parts.and_then(|(seq, hash)| Some(Head { seq: seq.parse().ok()?, hash: hash.into() }));
+    let is_hash = |head: &Head| {
+        head.hash.len() == 64 && head.hash.bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
+    head.filter(is_hash).ok_or_else(|| {
+        Failure::usage(
+            format!("{text:?} is not the end of a chain"),
+            "pass what `carboy runs head` printed: a number, a colon and 64 hexadecimal digits",
+        )
+    })
+}
+
+fn prune(arguments: &Prune) -> Result<ExitCode, Failure> {
+    let bytes = arguments.keep_bytes.as_deref().map(|text| {
+        quantity::parse(text).ok_or_else(|| {
+            Failure::usage(
+                format!("{text:?} is not a number of bytes"),
+                "write 500MB, 2GiB or 1000000",
+            )
+        })
+    });
+    let day = Duration::from_secs(86_400);
+    let keep = Keep { age: arguments.keep_days.map(|days| day * days), bytes: bytes.transpose()? };
+    let removed = Store::prune(&arguments.place.directory()?, keep, SystemTime::now())?;
+    if arguments.json {
+        print_json(&removed)?;
+    } else {
+        print(&format!("{} records removed, {} remain\n", removed.records, removed.remain))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,185 @@
+//! A recorded run once more, and what differs.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use carboy_engine::{Config, Engine, Installation, PoolConfig, Versions};
+use carboy_protocol::{Job, Outcome};
+use carboy_store::{Describe, Record, RunFacts, Store, result_sha256, sha256};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::arguments::Replay;
+use super::show::{end_of, run_of};
+use crate::command_run::{end_word, input};
+use crate::command_runs::DIFFERS;
+use crate::failure::{Failure, print, print_json};
+use crate::guest_text::visible;
+use crate::paint::Paint;
+
+/// Something that is not as it was.
+#[derive(Serialize)]
+struct Difference {
+    what: &'static str,
+    recorded: Option<String>,
+    now: Option<String>,
+}
+
+/// What came of a replay.
+#[derive(Serialize)]
+struct Replayed {
+    /// Of the recorded run.
+    id: String,
+    /// Whether the code answered, printed and ended as it did.
+    same: bool,
+    /// What the code did otherwise.
+    outcome: Vec<Difference>,
+    /// What around it is otherwise.
+    surroundings: Vec<Difference>,
+    /// What came of it now.
+    now: Outcome,
+}
+
+pub async fn replay(arguments: Replay) -> Result<ExitCode, Failure> {
+    let record = Store::open(arguments.place.directory()?)?.find(&arguments.id)?;
+    let run = run_of(&record)?;
+    let given = arguments.input.as_deref().map(input).transpose()?;
+    let job = job(&record, run, given)?;
+    let python = arguments.python.unwrap_or_else(|| run.versions.program.clone().into());
+    let engine = Engine::new(Config {
+        preload: run.versions.preload.clone(),
+        // It was taken once; that it is newer than those tested is no reason not to.
+        versions: Versions::Newer,
+        pool: PoolConfig { ceiling: 0, ..PoolConfig::default() },
+        ..Config::new(Installation::own(), python)
+    })?;
+    let plan = Describe::plan(&engine, &job.policy).map(sha256);
+    let versions = carboy_store::described(&engine, &job.code);
+    let ran = engine.run(job).await;
+    engine.shutdown().await;
+    let now = ran?;
+    let mut surroundings = Differences::default();
+    surroundings.compare("plan", run.plan_sha256.clone(), plan);
+    let was = &run.versions;
+    surroundings.compare("carboy", Some(was.carboy.clone()), Some(versions.carboy));
+    surroundings.compare("kernel", Some(was.kernel.clone()), Some(versions.kernel));
+    surroundings.compare("machine", Some(was.machine.clone()), Some(versions.machine));
+    surroundings.compare("interpreter", Some(was.python.clone()), Some(versions.python));
+    surroundings.compare("packages", Some(listed(&was.packages)), Some(listed(&versions.packages)));
+    let (then, today) = (was.environment_sha256.clone(), versions.environment_sha256);
+    surroundings.compare("installed packages", then, today);
+    let outcome = outcome(&record, run, &now);
+    let same = outcome.is_empty();
+    let replayed =
+        Replayed { id: run.id.clone(), same, outcome, surroundings: surroundings.0, now };
+    if arguments.json {
+        print_json(&replayed)?;
+    } else {
+        print(&describe(&replayed, Paint::stdout()))?;
+    }
+    Ok(if same { ExitCode::SUCCESS } else { DIFFERS.into() })
+}
+
+/// The job as it was, if everything of it is there.
+fn job(record: &Record, run: &RunFacts, given: Option<Box<RawValue>>) -> Result<Job, Failure> {
+    let missing = |what: &str, hint: &str| {
+        Err(Failure::usage(format!("run {} cannot be replayed: {what}", run.id), hint))
+    };
+    let (Some(code), Some(rest)) = (&record.code, &record.job) else {
+        return missing("its code is not recorded", "`carboy runs` lists the runs");
+    };
+    if let Some(tool) = rest.tools.first() {
+        let what = format!("its code could call {}, a function of its caller's", tool.name);
+        return missing(&what, "`carboy runs export` prints the code, for whoever has its tools");
+    }
+    let mut inputs = record.inputs.clone().unwrap_or_default();
+    if let Some(given) = given {
+        inputs.insert("context".into(), given);
+    }
+    for input in &run.inputs {
+        let Some(value) = inputs.get(&input.name) else {
+            let what = format!("the bytes of its input {} are not recorded", input.name);
+            return missing(&what, "record with --record-inputs, or pass `context` with --input");
+        };
+        if sha256(value.get()) != input.sha256 {
+            let what = format!("the input {} is not the one that it had", input.name);
+            return missing(&what, "pass the very bytes: `carboy runs show` prints their digest");
+        }
+    }
+    Ok(Job { inputs, ..Job::new(code).with_policy(rest.policy.clone()) })
+}
+
+fn listed(packages: &BTreeMap<String, String>) -> String {
+    let names = packages.iter().map(|(name, version)| format!("{name} {version}"));
+    names.collect::<Vec<_>>().join(", ")
+}
+
+#[derive(Default)]
+struct Differences(Vec<Difference>);
+
+impl Differences {
+    fn compare(&mut self, what: &'static str, recorded: Option<String>, now: Option<String>) {
+        if recorded != now {
+            self.0.push(Difference { what, recorded, now });
+        }
+    }
+}
+
+/// What the code did otherwise.
+fn outcome(record: &Record, run: &RunFacts, now: &Outcome) -> Vec<Difference> {
+    let mut found = Differences::default();
+    let then = record.outcome.as_deref();
+    let limit = |outcome: &Outcome| {
+        let limit = outcome.error.as_ref().and_then(|error| error.limit.as_ref());
+        limit.map_or(String::new(), |limit| format!(" {}", limit.name.as_str()))
+    };
+    let end = |outcome: &Outcome| match &outcome.error {
+        Some(error) if error.limit.is_none() => {
+            format!("{} {}", end_word(outcome), error.type_name)
+        }
+        _ => format!("{}{}", end_word(outcome), limit(outcome)),
+    };
+    found.compare("end", Some(end_of(run)), Some(end(now)));
+    found.compare("result sha256", run.result_sha256.clone(), result_sha256(now));
+    let message = |outcome: &Outcome| outcome.error.as_ref().map(|error| error.message.clone());
+    found.compare("error message", then.and_then(message), message(now));
+    let output = |outcome: &Outcome| outcome.stdout.text.clone();
+    found.compare("standard output", then.map(output), Some(output(now)));
+    let errors = |outcome: &Outcome| outcome.stderr.text.clone();
+    found.compare("standard error", then.map(errors), Some(errors(now)));
+    let refused = |outcome: &Outcome| {
+        let names: Vec<_> = outcome.denials.iter().map(|denial| denial.what.as_str()).collect();
+        names.join(", ")
+    };
+    found.compare("denials", then.map(refused), Some(refused(now)));
+    let files = |outcome: &Outcome| {
+        let left = outcome.artifacts.iter();
+        left.map(|file| format!("{} ({} bytes)", file.path, file.bytes))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    found.compare("files", then.map(files), Some(files(now)));
+    found.0
+}
+
+fn describe(replayed: &Replayed, paint: Paint) -> String {
+    let mut text = String::new();
+    let shown = |value: &Option<String>| {
+        let value = visible(value.as_deref().unwrap_or("nothing")).replace(['\n', '\t'], " ");
+        let cut: String = value.chars().take(200).collect();
+        if cut.len() < value.len() { format!("{cut}…") } else { cut }
+    };
+    for (word, list) in [
+        (paint.red("differs:"), &replayed.outcome),
+        (paint.yellow("changed:"), &replayed.surroundings),
+    ] {
+        for Difference { what, recorded, now } in list {
+            text.push_str(&format!("{word} {what}\n"));
+            text.push_str(&format!("  {} {}\n", paint.dim("recorded:"), shown(recorded)));
+            text.push_str(&format!("  {} {}\n", paint.dim("now:     "), shown(now)));
+        }
+    }
+    let word = if replayed.same { paint.green("same") } else { paint.red("different") };
+    text.push_str(&format!("{word}: {}\n", replayed.id));
+    text
+}

@@ -1,0 +1,119 @@
+//! What is recorded of one run, for a person or a program.
+
+use std::process::ExitCode;
+
+use carboy_store::{About, Record, RunFacts, Store};
+use serde_json::json;
+
+use super::arguments::Show;
+use crate::command_run::kind_word;
+use crate::failure::{Failure, print, print_json};
+use crate::guest_text::visible;
+use crate::paint::Paint;
+
+pub fn show(arguments: &Show) -> Result<ExitCode, Failure> {
+    let record = Store::open(arguments.place.directory()?)?.find(&arguments.id)?;
+    if arguments.json {
+        print_json(&json!({
+            "hash": record.hash,
+            "facts": record.facts,
+            "code": record.code,
+            "job": record.job,
+            "outcome": record.outcome,
+            "inputs": record.inputs,
+        }))?;
+    } else {
+        print(&page(&record, run_of(&record)?, Paint::stdout()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The facts of a run. Only runs have ids, so every record that was found by one has them.
+pub fn run_of(record: &Record) -> Result<&RunFacts, Failure> {
+    match &record.facts.about {
+        About::Run(run) => Ok(run),
+        About::Prune(_) => Err(Failure::usage(
+            "this record is of a removal of others, not of a run",
+            "`carboy runs` lists the runs",
+        )),
+    }
+}
+
+fn page(record: &Record, run: &RunFacts, paint: Paint) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: &str| {
+        // One line, whatever a guest or a caller put into it.
+        let value = visible(value).replace(['\n', '\t'], " ");
+        text.push_str(&format!("{} {value}\n", paint.dim(&format!("{name:<12}"))));
+    };
+    line("run", &run.id);
+    line("time", &record.facts.time);
+    if !run.tenant.is_empty() {
+        line("tenant", &run.tenant);
+    }
+    line("end", &end_of(run));
+    line("walls", run.walls.as_str());
+    if let Some(usage) = &run.usage {
+        let peak = usage.peak_memory_bytes as f64 / f64::from(1 << 20);
+        let (wall, cpu) = (usage.wall_ms, usage.cpu_ms);
+        line("usage", &format!("{wall:.1} ms wall, {cpu:.1} ms cpu, {peak:.1} MiB"));
+    }
+    let versions = &run.versions;
+    let python = format!("CPython {} at {}", versions.python, versions.program);
+    line("interpreter", &python);
+    line("carboy", &format!("{}, Linux {} {}", versions.carboy, versions.kernel, versions.machine));
+    if !versions.packages.is_empty() {
+        let list: Vec<_> =
+            versions.packages.iter().map(|(name, version)| format!("{name} {version}")).collect();
+        line("packages", &list.join(", "));
+    }
+    for input in &run.inputs {
+        line("input", &format!("{} ({} bytes) sha256 {}", input.name, input.bytes, input.sha256));
+    }
+    line("code", &format!("sha256 {}", run.code_sha256));
+    for (name, digest) in [("plan", &run.plan_sha256), ("result", &run.result_sha256)] {
+        if let Some(digest) = digest {
+            line(name, &format!("sha256 {digest}"));
+        }
+    }
+    for artifact in &run.artifacts {
+        line("file", &format!("{} ({} bytes)", artifact.path, artifact.bytes));
+    }
+    line("record", &format!("{}:{}", record.facts.seq, record.hash));
+    if let Some(failure) = &run.failure {
+        line("failure", &failure.message);
+    }
+    let mut part = |name: &str, body: &str| {
+        if !body.is_empty() {
+            let body = visible(body);
+            text.push_str(&format!("\n{}\n{}\n", paint.bold(name), body.trim_end_matches('\n')));
+        }
+    };
+    part("code", record.code.as_deref().unwrap_or_default());
+    if let Some(outcome) = &record.outcome {
+        part("standard output", &outcome.stdout.text);
+        part("standard error", &outcome.stderr.text);
+        let result = outcome.result.as_ref().map(|result| result.get());
+        part("result", result.or(outcome.result_text.as_deref()).unwrap_or_default());
+        if let Some(error) = &outcome.error {
+            part("error", &format!("{}: {}", error.type_name, error.message));
+            part("hint", error.hint.as_deref().unwrap_or_default());
+        }
+        let denials = outcome.denials.iter();
+        let list: String = denials
+            .map(|denial| format!("{} ×{}: {}\n", denial.what, denial.count, denial.hint))
+            .collect();
+        part("denied", &list);
+    }
+    text
+}
+
+/// How a run ended, in a few words.
+pub fn end_of(run: &RunFacts) -> String {
+    let detail = match (&run.limit_name, &run.error_type) {
+        (Some(limit), _) => format!(" {}", limit.as_str()),
+        (None, Some(name)) => format!(" {name}"),
+        (None, None) => String::new(),
+    };
+    format!("{}{detail}", run.kind.map_or(run.status.as_str(), kind_word))
+}
