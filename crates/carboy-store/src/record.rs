@@ -160,7 +160,7 @@ pub struct RunFacts {
     pub code_sha256: String,
     /// Of the text in `job`: policy and tools.
     pub job_sha256: String,
-    /// Of the plan, as `carboy explain --json` prints it without spaces.
+    /// Of the plan as JSON, without the moment at which the engine started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan_sha256: Option<String>,
     /// Its inputs.
@@ -254,12 +254,12 @@ pub(crate) enum Inputs {
 
 /// The digests of inputs.
 pub(crate) fn digests(values: &BTreeMap<String, Box<RawValue>>) -> Vec<InputDigest> {
-    let digest = |(name, value): (&String, &Box<RawValue>)| InputDigest {
+    let digested = values.iter().map(|(name, value)| InputDigest {
         name: name.clone(),
         sha256: sha256(value.get()),
         bytes: value.get().len() as u64,
-    };
-    values.iter().map(digest).collect()
+    });
+    digested.collect()
 }
 
 /// What a job's record needs of it, but for its inputs.

@@ -8,11 +8,8 @@ use carboy_store::{Head, Keep, Store, StoreError};
 
 use crate::failure::{Failure, print, print_json};
 use crate::paint::Paint;
-use crate::runs::arguments::{Prune, Runs, Verify, What};
+use crate::runs::arguments::{DIFFERS, Prune, Runs, Verify, What};
 use crate::runs::{export, list, replay, show};
-
-/// How `verify` and `replay` end if they found something.
-pub const DIFFERS: u8 = 1;
 
 pub async fn runs(arguments: Runs) -> Result<ExitCode, Failure> {
     match arguments.what {

@@ -7,6 +7,9 @@ use clap::{Args, Subcommand, ValueEnum};
 use crate::failure::Failure;
 use crate::recording;
 
+/// How `verify` and `replay` end if they found something.
+pub const DIFFERS: u8 = 1;
+
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Runs {

@@ -9,10 +9,9 @@ use carboy_store::{Describe, Record, RunFacts, Store, result_sha256, sha256};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::arguments::Replay;
+use super::arguments::{DIFFERS, Replay};
 use super::show::{end_of, run_of};
 use crate::command_run::{end_word, input};
-use crate::command_runs::DIFFERS;
 use crate::failure::{Failure, print, print_json};
 use crate::guest_text::visible;
 use crate::paint::Paint;
