@@ -23,6 +23,7 @@
 
 mod digest;
 mod error;
+mod folder;
 mod ledger;
 mod packages;
 mod record;
@@ -35,6 +36,7 @@ mod writer;
 
 pub use digest::{Digest, sha256};
 pub use error::StoreError;
+pub use folder::{Existing, OutFolder, RunFolders};
 pub use record::{
     About, Event, Facts, InputDigest, JobRest, LeftDigest, PruneFacts, Record, RunFacts, RunStatus,
     VersionsOf, result_sha256,

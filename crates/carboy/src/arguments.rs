@@ -86,6 +86,9 @@ pub struct Pipe {
     /// Speak over this inherited socket instead of standard input and output
     #[arg(long, value_name = "NUMBER")]
     pub descriptor: Option<i32>,
+    /// Keep artifacts for runs that want it in this folder, which is made, and removed at the end
+    #[arg(long, value_name = "DIR")]
+    pub artifacts: Option<PathBuf>,
     #[command(flatten)]
     pub records: Records,
 }
@@ -180,6 +183,12 @@ pub struct Run {
     /// What the script sees as `context`: JSON, or @FILE to read it from a file
     #[arg(long, value_name = "JSON")]
     pub input: Option<String>,
+    /// Write the files that the script leaves into this folder, which is made if it is not there
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Replace files that are in that folder already
+    #[arg(long, requires = "out")]
+    pub force: bool,
     #[command(flatten)]
     pub choice: Choice,
     #[command(flatten)]

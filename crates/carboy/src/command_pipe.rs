@@ -1,11 +1,13 @@
 //! `carboy pipe`: the engine as a child process that speaks JSON lines.
 
 use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Arc;
 
 use carboy_engine::{Config, Engine, Installation};
 use carboy_protocol::ExitCode;
 use carboy_server::{Desk, pipe};
-use carboy_store::Recorder;
+use carboy_store::{Recorder, RunFolders};
 
 use crate::arguments::Pipe;
 use crate::failure::Failure;
@@ -35,6 +37,25 @@ pub async fn serve(
     let engine = Engine::new(config)?;
     let python = engine.python().version.clone();
     let recorder = Recorder::open(engine, arguments.records.config())?;
-    pipe::serve(Desk::new(recorder), python, ends).await?;
+    let mut desk = Desk::new(recorder);
+    if let Some(folder) = &arguments.artifacts {
+        desk = desk.keeping(Arc::new(made(folder)?));
+    }
+    let served = pipe::serve(desk, python, ends).await;
+    if let Some(folder) = &arguments.artifacts {
+        // Its caller may have removed it.
+        carboy_jail::remove_tree(folder).ok();
+    }
+    served?;
     Ok((ExitCode::Ok as u8).into())
+}
+
+/// A folder for artifacts that was not there: it is removed at the end.
+fn made(folder: &Path) -> Result<RunFolders, Failure> {
+    RunFolders::make(folder).map_err(|error| {
+        Failure::usage(
+            format!("cannot make the folder {}: {error}", folder.display()),
+            "name one that is not there, in a folder that is",
+        )
+    })
 }

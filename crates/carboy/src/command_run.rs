@@ -2,10 +2,11 @@
 
 use std::io::{IsTerminal, Read, Write};
 use std::path::Path;
+use std::sync::Arc;
 
-use carboy_engine::{Chunk, RunOptions, Runner, Stream};
-use carboy_protocol::{ExitCode, Job, Kind, Outcome, OutputText, visible_json};
-use carboy_store::Recorder;
+use carboy_engine::{Artifacts, Chunk, RunOptions, Runner, Stream};
+use carboy_protocol::{ExitCode, Job, Kind, LeftOutReason, Outcome, OutputText, visible_json};
+use carboy_store::{Existing, OutFolder, Recorder};
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
 
@@ -19,6 +20,7 @@ pub async fn run(arguments: Run) -> Result<std::process::ExitCode, Failure> {
     if let Some(text) = &arguments.input {
         job = job.with_input("context", input(text)?);
     }
+    let artifacts = wanted(&arguments)?;
     let engine = Recorder::open(arguments.choice.engine()?, arguments.recording.config()?)?;
     let (stop, cancel) = oneshot::channel();
     tokio::spawn(async move {
@@ -39,7 +41,10 @@ pub async fn run(arguments: Run) -> Result<std::process::ExitCode, Failure> {
         (Some(sender), Some(tokio::task::spawn_blocking(|| print_chunks(receiver))))
     };
     let ran = engine
-        .run_with(job, RunOptions { chunks, cancel: Some(cancel), ..RunOptions::default() })
+        .run_with(
+            job,
+            RunOptions { chunks, cancel: Some(cancel), artifacts, ..RunOptions::default() },
+        )
         .await;
     if let Some(printer) = printer {
         // A closed standard output is no reason to lose the outcome.
@@ -52,7 +57,26 @@ pub async fn run(arguments: Run) -> Result<std::process::ExitCode, Failure> {
     } else {
         print_end(&outcome)?;
     }
-    Ok((ExitCode::of(&outcome) as u8).into())
+    // Whoever named a folder counts on what is in it.
+    let is_lost = outcome.artifacts_left_out.iter().any(|out| out.reason == LeftOutReason::Store);
+    let code = match ExitCode::of(&outcome) {
+        ExitCode::Ok if is_lost => ExitCode::Request,
+        code => code,
+    };
+    Ok((code as u8).into())
+}
+
+/// What is to become of the files that the script leaves.
+fn wanted(arguments: &Run) -> Result<Artifacts, Failure> {
+    let Some(folder) = &arguments.out else { return Ok(Artifacts::List) };
+    let existing = if arguments.force { Existing::Replace } else { Existing::Keep };
+    let opened = OutFolder::open(folder, existing).map_err(|error| {
+        Failure::usage(
+            format!("cannot write to the folder {}: {error}", folder.display()),
+            "name a folder that is there, or one that can be made in a folder that is there",
+        )
+    })?;
+    Ok(Artifacts::Keep(Arc::new(opened)))
 }
 
 /// The script's text.
@@ -179,6 +203,12 @@ fn print_end(outcome: &Outcome) -> Result<(), Failure> {
     for artifact in &outcome.artifacts {
         let path = visible(&artifact.path);
         end.push_str(&format!("{} {path} ({} bytes)\n", paint.green("file:"), artifact.bytes));
+    }
+    for left_out in &outcome.artifacts_left_out {
+        let (first, count) = (left_out.paths.first().map_or("", String::as_str), left_out.count);
+        let others = if count > 1 { format!(" and {} more", count - 1) } else { String::new() };
+        let (path, why) = (visible(first), visible(&left_out.message));
+        end.push_str(&format!("{} {path}{others}: {why}\n", paint.yellow("left out:")));
     }
     let (word, usage) = (end_word(outcome), outcome.usage);
     let word = if outcome.error.is_none() { paint.green(word) } else { paint.red(word) };

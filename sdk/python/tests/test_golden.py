@@ -92,7 +92,12 @@ def test_an_outcome_has_every_field(golden: Path) -> None:
     assert outcome.tool_calls[1] == carboy.ToolCall("search", "unanswered", 12.25)
     assert outcome.usage == carboy.Usage(0.5, 2000.25, 12.5, 13651968)
     assert (outcome.isolation.walls, outcome.isolation.layers["landlock_abi"]) == ("full", 7)
-    assert outcome.artifacts == [carboy.Artifact("out/plot.png", 1024)]
+    sha256 = outcome.artifacts["out/plot.png"].sha256
+    assert sha256 is not None and len(sha256) == 64
+    assert outcome.artifacts == [carboy.Artifact("out/plot.png", 1024, sha256, "image/png")]
+    assert outcome.artifacts_left_out == [
+        carboy.LeftOut("link", 2, ["out/passwd", "out/shadow"], "symbolic links are not followed")
+    ]
     with pytest.raises(carboy.TimeLimitError) as raised:
         outcome.raise_for_error()
     assert isinstance(raised.value, TimeoutError) and raised.value.outcome is outcome
@@ -154,7 +159,8 @@ def test_a_run_is_written_as_in_the_golden_message(golden: Path) -> None:
 
 def test_the_least_run_is_least(golden: Path) -> None:
     expected = message(golden, "run_least")["run"]
-    request = Settings(None, (), (), None, "return").request("", None, None, (), None, False)
+    least = Settings(None, (), (), None, "return", artifacts="list")
+    request = least.request("", None, None, (), None, False)
     assert json.loads(b'{"id":%d,' % expected["id"] + request.body[:-2]) == expected
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import pickle
 import time
 from typing import Any
@@ -24,7 +25,7 @@ def test_an_outcome_says_how_it_went(box: carboy.Sandbox) -> None:
     assert out.isolation.walls == "full" and out.isolation.layers["no_new_privs"]
     assert out.raise_for_error() is out
     assert box.run("open('left.txt', 'w').write('abc')").artifacts == [
-        carboy.Artifact("left.txt", 3)
+        carboy.Artifact("left.txt", 3, hashlib.sha256(b"abc").hexdigest(), "text/plain")
     ]
 
 

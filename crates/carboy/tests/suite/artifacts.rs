@@ -1,13 +1,16 @@
 //! What a run leaves comes out, and nothing else does.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::{self, Read};
+use std::path::Path;
+use std::process::{Command, Output};
 use std::sync::{Arc, Mutex};
 
 use carboy_engine::{Artifacts, Keeper, RunOptions};
 use carboy_protocol::{Artifact, Job, LeftOutReason, LimitName, Limits, Outcome, Walls};
 
-use crate::support::{Bench, policy, result, walls};
+use crate::support::{Bench, Folder, policy, program, python, result, walls};
 
 /// Keeps artifacts in memory.
 #[derive(Debug, Default)]
@@ -264,4 +267,50 @@ async fn files_of_a_run_that_failed_come_out_too() {
     assert!(outcome.error.is_some());
     assert_eq!(shelf.names(), ["a"]);
     bench.close().await;
+}
+
+fn command(out: &Path, more: &[&str], code: &str) -> Output {
+    Command::new(program())
+        .args(["run", "--walls", walls().as_str(), "-c", code, "--python"])
+        .arg(python())
+        .arg("--out")
+        .arg(out)
+        .args(more)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn run_writes_what_is_left_into_a_folder_and_nowhere_else() {
+    let folder = Folder::new();
+    let out = folder.0.join("out");
+    let code = "import os\nos.makedirs('sub/deep')\nopen('sub/deep/a', 'w').write('new')\nopen('b', 'w').write('new')";
+    let ran = command(&out, &[], code);
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    assert_eq!(fs::read_to_string(out.join("sub/deep/a")).unwrap(), "new");
+    // Links that somebody put there are not followed.
+    let outside = folder.0.join("outside");
+    fs::create_dir_all(outside.join("deep")).unwrap();
+    fs::write(outside.join("b"), "mine").unwrap();
+    fs::remove_dir_all(&out).unwrap();
+    fs::create_dir(&out).unwrap();
+    std::os::unix::fs::symlink(&outside, out.join("sub")).unwrap();
+    std::os::unix::fs::symlink(outside.join("b"), out.join("b")).unwrap();
+    for (more, says) in [(vec![], "exists"), (vec!["--force"], "no directory")] {
+        let ran = command(&out, &more, code);
+        assert_eq!(ran.status.code(), Some(2));
+        let said = String::from_utf8_lossy(&ran.stderr);
+        assert!(said.contains("left out:") && said.contains(says), "{said}");
+    }
+    assert_eq!(fs::read_to_string(outside.join("b")).unwrap(), "mine");
+    assert_eq!(fs::read_dir(outside.join("deep")).unwrap().count(), 0);
+    assert_eq!(fs::read_to_string(out.join("b")).unwrap(), "new");
+    assert!(!out.join("b").is_symlink());
+    // What is there stays, unless it is to be replaced.
+    let again = "open('b', 'w').write('newer')";
+    assert_eq!(command(&out, &[], again).status.code(), Some(2));
+    assert_eq!(fs::read_to_string(out.join("b")).unwrap(), "new");
+    assert!(command(&out, &["--force"], again).status.success());
+    assert_eq!(fs::read_to_string(out.join("b")).unwrap(), "newer");
+    assert_eq!(fs::read_dir(&out).unwrap().count(), 2, "an unfinished file is left");
 }

@@ -8,6 +8,7 @@ A `Sandbox` keeps modules imported and offers tools to the code; an `AsyncSandbo
 an event loop. Every run answers with an `Outcome`. What is raised is a `CarboyError`.
 """
 
+from ._artifacts import Artifact, Artifacts, ArtifactWish
 from ._async_sandbox import AsyncRunStream, AsyncSandbox
 from ._check import Violation
 from ._default import run
@@ -34,12 +35,12 @@ from ._outcome import (
 )
 from ._policy import Language, Policy
 from ._record import (
-    Artifact,
     Chunk,
     Denial,
     Error,
     Exit,
     Isolation,
+    LeftOut,
     LimitHit,
     ToolCall,
     Usage,
@@ -52,6 +53,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Artifact",
+    "ArtifactWish",
+    "Artifacts",
     "AsyncRunStream",
     "AsyncSandbox",
     "BusyError",
@@ -68,6 +71,7 @@ __all__ = [
     "GuestExceptionError",
     "Isolation",
     "Language",
+    "LeftOut",
     "LimitError",
     "LimitHit",
     "Limits",

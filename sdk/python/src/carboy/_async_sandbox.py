@@ -203,7 +203,7 @@ async def next_of(pipe: AsyncPipe, run: AsyncRun) -> Chunk | Outcome:
     """The next output or the outcome of a run. Tool calls are served meanwhile."""
     while True:
         said = await pipe.wait(run)
-        found = heard(said)
+        found = heard(said, pipe.artifacts)
         if isinstance(found, (Chunk, Outcome)):
             return found
         if found is not None:

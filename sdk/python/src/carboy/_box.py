@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Iterable
 from typing import Any, Generic, TypeVar
 
+from ._artifacts import ArtifactWish
 from ._check import Violation, violations
 from ._errors import RequestError
 from ._forks import tell_of_forks
@@ -38,8 +39,11 @@ class Box(Generic[P]):
         tools: Iterable[ToolLike] = (),
         on_error: OnError = "return",
         untested_python: bool = False,
+        artifacts: ArtifactWish = "keep",
     ) -> None:
-        self._settings = Settings(python, preload, tools, policy, on_error, untested_python)
+        self._settings = Settings(
+            python, preload, tools, policy, on_error, untested_python, artifacts
+        )
         self._pipe: P | None = None
         self._closed = False
         # Two threads must not start two engines.
@@ -117,13 +121,18 @@ class Stream(Generic[P, R]):
         return None
 
 
-def heard(said: bytes | BaseException) -> Chunk | Outcome | dict[str, Any] | None:
-    """A message for the caller of a run; a dict if it is a tool call."""
+def heard(
+    said: bytes | BaseException, place: str | None
+) -> Chunk | Outcome | dict[str, Any] | None:
+    """A message for the caller of a run; a dict if it is a tool call.
+
+    `place` is where the engine keeps artifacts.
+    """
     if isinstance(said, BaseException):
         raise said
     kind, body = decoded(said)
     if kind == "outcome":
-        return Outcome.from_dict(body["outcome"])
+        return Outcome.from_dict(body["outcome"], place)
     if kind == "output":
         return Chunk(body["stream"], body["text"])
     if kind == "failed":

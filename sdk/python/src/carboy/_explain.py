@@ -149,6 +149,10 @@ def explanation(outcome: Record) -> str:
         files = [f"{one_line(file.path, 100)} ({size(file.bytes)})" for file in outcome.artifacts]
         left = f" and {len(files) - 10} more" if len(files) > 10 else ""
         lines.append(f"files left behind: {', '.join(files[:10])}{left}")
+    for out in outcome.artifacts_left_out[:5]:
+        more = f" and {out.count - 1} more" if out.count > 1 else ""
+        first = one_line(out.paths[0], 100) if out.paths else ""
+        lines.append(f"not among them: {first}{more}: {one_line(out.message, 300)}")
     if error is not None and error.limit is not None:
         lines.append(f"limit: {error.limit.name}, allowed {error.limit.allowed}")
     usage = outcome.usage

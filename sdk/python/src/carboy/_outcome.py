@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import _explain, _html
+from ._artifacts import Kept
 from ._errors import CarboyError
 from ._limits import UNITS
 from ._record import Record
@@ -18,10 +19,16 @@ class Outcome(Record):
     """What came of a run."""
 
     @classmethod
-    def from_dict(cls, body: Mapping[str, Any]) -> Outcome:
-        """The outcome that the engine wrote. `to_dict` keeps what is not known here."""
+    def from_dict(cls, body: Mapping[str, Any], place: str | None = None) -> Outcome:
+        """The outcome that the engine wrote. `to_dict` keeps what is not known here.
+
+        `place` is the directory into which the engine wrote the content of artifacts.
+        """
         made = object.__new__(cls)
         made.__dict__["_body"] = body
+        artifacts = body["artifacts"]
+        if artifacts and place is not None and "sha256" in artifacts[0]:
+            made.__dict__["_kept"] = Kept(f"{place}/{body['id']}")
         return made
 
     def raise_for_error(self) -> Outcome:

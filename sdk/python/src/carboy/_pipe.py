@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ._answers import LOG
+from ._artifacts import new_place, remove_kept, remove_place
 from ._channel import Channel
 from ._errors import CarboyError, EngineError, EngineGoneError
 from ._messages import PIPE_VERSION, address, decoded, failure_of, parsed
@@ -29,7 +30,9 @@ class Pipe(Channel):
     """An engine and its runs."""
 
     def __init__(self, settings: Settings) -> None:
-        super().__init__(settings.options())
+        # Where the engine keeps artifacts, if it does. It makes the folder and removes it.
+        self.artifacts = new_place() if settings.artifacts == "keep" else None
+        super().__init__(settings.options(self.artifacts))
         self.progress = Progress(settings.starting())
         # The version of the interpreter, once the engine is ready.
         self.python: str | None = None
@@ -162,6 +165,8 @@ class Pipe(Channel):
         if not run.ended:
             run.inbox.append(line)
             run.wake()
+        elif kind == "outcome" and self.artifacts is not None:
+            remove_kept(self.artifacts, line)
 
     def _comes_again(self, run: Run, line: bytes) -> bool:
         """Whether a run that the engine was too busy for is queued again.
@@ -231,6 +236,8 @@ class Pipe(Channel):
         else:
             errors = [why() for _ in waiting]
         self.process.close()
+        if self.artifacts is not None:
+            remove_place(self.artifacts)
         with self.lock:
             for run, error in zip(waiting, errors, strict=True):
                 run.over = True

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from ._artifacts import Artifact, Artifacts, Kept
+
 T = TypeVar("T")
 
 
@@ -93,11 +95,13 @@ class Isolation:
 
 
 @dataclass(frozen=True)
-class Artifact:
-    """One file that the code left in its directory."""
+class LeftOut:
+    """What the code left that is not among the artifacts, for one reason. `paths` has the first of it."""
 
-    path: str
-    bytes: int
+    reason: str
+    count: int
+    paths: list[str] = field(hash=False)
+    message: str
 
 
 @dataclass(frozen=True)
@@ -134,7 +138,8 @@ class Record:
     tool_calls: list[ToolCall]
     usage: Usage
     isolation: Isolation
-    artifacts: list[Artifact]
+    artifacts: Artifacts
+    artifacts_left_out: list[LeftOut]
     _body: Mapping[str, Any] = field(compare=False)
 
     if not TYPE_CHECKING:  # A type checker would take every name for a field.
@@ -146,7 +151,10 @@ class Record:
                 raise AttributeError(
                     f"{kind!r} object has no attribute {name!r}", name=name, obj=self
                 )
-            value = self.__dict__[name] = _MAKERS[name](self._body)
+            value = _MAKERS[name](self._body)
+            if name == "artifacts":
+                value = _artifacts(value, self.__dict__.get("_kept"))
+            self.__dict__[name] = value
             return value
 
     def __bool__(self) -> bool:
@@ -170,6 +178,10 @@ def _made(cls: type[T], body: Mapping[str, Any]) -> T:
     made = object.__new__(cls)
     made.__dict__.update(body)
     return made
+
+
+def _artifacts(bodies: list[Mapping[str, Any]], kept: Kept | None) -> Artifacts:
+    return Artifacts(_made(Artifact, {**each, "_kept": kept}) for each in bodies)
 
 
 def _error(body: Mapping[str, Any] | None) -> Error | None:
@@ -201,5 +213,8 @@ _MAKERS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
     "tool_calls": lambda body: [_made(ToolCall, each) for each in body.get("tool_calls", ())],
     "usage": lambda body: _made(Usage, body["usage"]),
     "isolation": lambda body: _made(Isolation, body["isolation"]),
-    "artifacts": lambda body: [_made(Artifact, each) for each in body["artifacts"]],
+    "artifacts": lambda body: body["artifacts"],
+    "artifacts_left_out": lambda body: [
+        _made(LeftOut, each) for each in body.get("artifacts_left_out", ())
+    ],
 }

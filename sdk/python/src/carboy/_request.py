@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from json.encoder import encode_basestring
 from typing import Any, Literal
 
+from ._artifacts import ArtifactWish, checked_wish
 from ._errors import RequestError
 from ._json import NotJson, encoded
 from ._policy import PolicyLike, policy_body, tightened
@@ -42,6 +43,7 @@ class Settings:
         policy: PolicyLike | None,
         on_error: OnError,
         untested_python: bool = False,
+        artifacts: ArtifactWish = "keep",
     ) -> None:
         if isinstance(preload, str):
             raise RequestError("preload must be a list of modules", hint=f'write ["{preload}"]')
@@ -51,11 +53,17 @@ class Settings:
         self.tools = Toolbox(tools)
         self.policy = policy_body(policy)
         self.raises = is_raise(on_error)
+        self.artifacts = checked_wish(artifacts)
+        wish = "" if artifacts == "list" else f',"artifacts":"{artifacts}"'
+        # What follows the job, without output as it comes and with it.
+        self._ends = (f"}}{wish}}}}}\n".encode(), f'}},"stream":true{wish}}}}}\n'.encode())
         self._policy_json = _encoded_policy(self.policy)
 
-    def options(self) -> list[str]:
-        """How `carboy pipe` is started."""
+    def options(self, artifacts: str | None) -> list[str]:
+        """How `carboy pipe` is started, and where it keeps artifacts."""
         options = ["--python", self.python]
+        if artifacts is not None:
+            options += ["--artifacts", artifacts]
         if self.untested_python:
             options.append("--untested-python")
         modules = list(self.preload)
@@ -102,7 +110,7 @@ class Settings:
             parts += [b',"policy":', policy_json]
         if toolbox.json:
             parts += [b',"tools":', toolbox.json]
-        parts.append(b'},"stream":true}}\n' if stream else b"}}}\n")
+        parts.append(self._ends[stream])
         request = Request(b"".join(parts), toolbox.by_name)
         if len(request.body) > MAX_LINE - 64:
             raise RequestError(

@@ -28,6 +28,8 @@ class Sandbox(Box[SyncPipe]):
     comes. `tools` are functions that the code may call. `policy` is a preset's name, a `Policy` or
     a mapping. With `on_error="raise"` an outcome that is not ok is raised as a `RunError`.
     `untested_python` takes an interpreter that is newer than those carboy is tested with.
+    `artifacts` says what becomes of files that code leaves: `"keep"` has their content in
+    `outcome.artifacts`, `"list"` only their names and sizes, `"none"` nothing.
 
     The engine starts with the first run, and again if it died.
     """
@@ -196,7 +198,7 @@ def next_of(pipe: SyncPipe, run: SyncRun) -> Chunk | Outcome:
     """The next output or the outcome of a run. Tool calls are served meanwhile."""
     while True:
         said = pipe.wait(run)
-        found = heard(said)
+        found = heard(said, pipe.artifacts)
         if isinstance(found, (Chunk, Outcome)):
             return found
         if found is not None:
