@@ -67,6 +67,8 @@ struct Row {
     refused: Vec<String>,
     /// Why it could not be preloaded.
     preload_error: Option<String>,
+    /// Why it is preloaded in each jar, after sealing, instead of once for all.
+    preload_late: Option<&'static str>,
 }
 
 /// Tries every package of an interpreter.
@@ -130,6 +132,7 @@ async fn tried(
 ) -> Result<Row, Failure> {
     let outcome = engine.run(job(&format!("import {module}\n"))).await?;
     let refused = outcome.denials.iter().chain(&outcome.probes);
+    let (preload_error, preload_late) = preloaded(python, module).await?;
     Ok(Row {
         name: one.name.clone(),
         version: one.version.clone(),
@@ -138,24 +141,30 @@ async fn tried(
         import_ms: outcome.usage.wall_ms,
         peak_memory_bytes: outcome.usage.peak_memory_bytes,
         refused: refused.map(|denial| denial.what.clone()).collect(),
-        preload_error: preloaded(python, module).await?,
+        preload_error,
+        preload_late,
     })
 }
 
-/// Why a module cannot be preloaded, if it cannot.
-async fn preloaded(python: &Interpreter, module: &str) -> Result<Option<String>, Failure> {
+/// Why a module cannot be preloaded, if it cannot, and why it is preloaded in each jar, if it is.
+async fn preloaded(
+    python: &Interpreter,
+    module: &str,
+) -> Result<(Option<String>, Option<&'static str>), Failure> {
     let engine = arguments::engine(python, vec![module.into()])?;
     let run = engine.run(job("result = 1\n")).await;
+    let late = engine.preloads().into_iter().find_map(|preload| preload.late);
     engine.shutdown().await;
-    match run {
-        Ok(outcome) => Ok(told(&outcome)),
-        Err(RunError::Request(error)) => Ok(Some(error.to_string())),
+    let error = match run {
+        Ok(outcome) => told(&outcome),
+        Err(RunError::Request(error)) => Some(error.to_string()),
         Err(RunError::Engine(error)) => {
             let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
-            Ok(Some(format!("{error}{}", cause.unwrap_or_default())))
+            Some(format!("{error}{}", cause.unwrap_or_default()))
         }
-        Err(error) => Err(error.into()),
-    }
+        Err(error) => return Err(error.into()),
+    };
+    Ok((error, late))
 }
 
 /// Why an outcome is not ok, in one line.
@@ -165,43 +174,77 @@ fn told(outcome: &Outcome) -> Option<String> {
     Some(format!("{}: {}{hint}", error.type_name, error.message))
 }
 
+/// How wide a column is, of all rows and its title.
+fn width(rows: &[Row], title: &str, most: usize, of: fn(&Row) -> &str) -> usize {
+    let widest = rows.iter().map(|row| visible(of(row)).chars().count()).max().unwrap_or(0);
+    widest.clamp(title.len(), most)
+}
+
+/// What somebody who wants to use a package should know, beside that it works.
+fn notes(row: &Row) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let (Some(late), None) = (row.preload_late, &row.preload_error) {
+        notes.push(format!("preloaded in each jar: {late}"));
+    }
+    if !row.refused.is_empty() && row.import_error.is_none() {
+        notes.push(format!("does without {}", visible(&row.refused.join(", "))));
+    }
+    notes
+}
+
 fn table(rows: &[Row], paint: Paint) -> String {
-    let wide = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0).clamp(7, 30);
-    let versions =
-        rows.iter().map(|row| row.version.chars().count()).max().unwrap_or(0).clamp(7, 16);
+    let names = width(rows, "package", 30, |row| &row.name);
+    let versions = width(rows, "version", 16, |row| &row.version);
+    let modules = width(rows, "module", 24, |row| &row.module);
     let mark = |error: &Option<String>| match error {
         None => paint.green("ok    "),
         Some(_) => paint.red("failed"),
     };
-    let mut text =
-        format!("{:wide$}  {:versions$}  import  preload      time\n", "package", "version");
+    let mut text = format!(
+        "{:names$}  {:versions$}  {:modules$}  import  preload      time   memory\n",
+        "package", "version", "module"
+    );
     for row in rows {
-        let (name, version) = (visible(&row.name), visible(&row.version));
-        let refused = match row.refused.join(", ") {
-            none if none.is_empty() => none,
-            some => format!("  without {}", visible(&some)),
-        };
-        text.push_str(&format!(
-            "{}  {version:versions$}  {}  {}  {:6.0} ms{refused}\n",
-            paint.bold(&format!("{name:wide$}")),
+        let [name, version, module] =
+            [&row.name, &row.version, &row.module].map(|text| visible(text));
+        let megabytes = row.peak_memory_bytes >> 20;
+        let line = format!(
+            "{}  {version:versions$}  {module:modules$}  {}  {}  {:6.0} ms  {megabytes:4} MB  {}",
+            paint.bold(&format!("{name:names$}")),
             mark(&row.import_error),
             mark(&row.preload_error),
             row.import_ms,
-        ));
+            notes(row).join("; "),
+        );
+        text.push_str(&format!("{}\n", line.trim_end()));
         for (what, error) in [("import", &row.import_error), ("preload", &row.preload_error)] {
             if let Some(error) = error {
                 let what = paint.cyan(&format!("{what}:"));
-                text.push_str(&format!("{:wide$}  {what} {}\n", "", visible(error)));
+                text.push_str(&format!("{:names$}  {what} {}\n", "", visible(error)));
             }
         }
     }
-    let count = |which: fn(&Row) -> bool| rows.iter().filter(|row| which(row)).count();
-    let imported = count(|row| row.import_error.is_none());
-    let preloaded = count(|row| row.preload_error.is_none());
-    text + &format!(
-        "\n{} packages: {imported} can be imported, {preloaded} preloaded\n",
-        rows.len()
-    )
+    text + &summary(rows)
+}
+
+/// The last line: how many, and which not.
+fn summary(rows: &[Row]) -> String {
+    let those = |which: fn(&Row) -> bool| -> Vec<_> {
+        rows.iter().filter(|row| which(row)).map(|row| visible(&row.name)).collect()
+    };
+    let failed = those(|row| row.import_error.is_some() || row.preload_error.is_some());
+    let late = those(|row| row.preload_error.is_none() && row.preload_late.is_some());
+    let imported = those(|row| row.import_error.is_none()).len();
+    let preloaded = those(|row| row.preload_error.is_none()).len();
+    let mut text = format!(
+        "\n{} packages: {imported} can be imported, {preloaded} preloaded, {} of these in each jar\n",
+        rows.len(),
+        late.len()
+    );
+    if !failed.is_empty() {
+        text.push_str(&format!("failed: {}\n", failed.join(", ")));
+    }
+    text
 }
 
 #[cfg(test)]
@@ -223,5 +266,42 @@ mod tests {
         assert_eq!(module("pillow", &["PIL"]).as_deref(), Some("PIL"));
         assert_eq!(module("odd", &["a b", "x;y", "9"]), None);
         assert_eq!(module("none", &[]), None);
+    }
+
+    #[test]
+    fn a_row_tells_what_to_import_what_it_takes_and_what_is_special() {
+        let row = |name: &str, module: &str| Row {
+            name: name.into(),
+            version: "1.0".into(),
+            module: module.into(),
+            import_error: None,
+            import_ms: 12.3,
+            peak_memory_bytes: 30 << 20,
+            refused: vec![],
+            preload_error: None,
+            preload_late: None,
+        };
+        let rows = [
+            row("pillow", "PIL"),
+            Row { preload_late: Some("it starts a thread"), ..row("polars", "polars") },
+            Row { refused: vec!["socket".into()], ..row("requests", "requests") },
+            Row {
+                import_error: Some("ImportError: no".into()),
+                refused: vec!["socket".into()],
+                ..row("odd", "odd")
+            },
+        ];
+        let expected = "\
+package   version  module    import  preload      time   memory
+pillow    1.0      PIL       ok      ok          12 ms    30 MB
+polars    1.0      polars    ok      ok          12 ms    30 MB  preloaded in each jar: it starts a thread
+requests  1.0      requests  ok      ok          12 ms    30 MB  does without socket
+odd       1.0      odd       failed  ok          12 ms    30 MB
+          import: ImportError: no
+
+4 packages: 3 can be imported, 4 preloaded, 1 of these in each jar
+failed: odd
+";
+        assert_eq!(table(&rows, Paint::none()), expected);
     }
 }
