@@ -13,10 +13,29 @@ pub(crate) fn advise(error: &mut GuestError, code: &str) {
     if let Some(advice) = advice(error, code) {
         error.hint = Some(advice.into());
     }
+    if shows_a_window(error) {
+        // Nobody can install a display.
+        error.operator_hint = None;
+    }
+}
+
+/// Whether it failed because it wanted to show something on a screen.
+fn shows_a_window(error: &GuestError) -> bool {
+    match error.type_name.as_str() {
+        "ImportError" => error.message.contains("Cannot load backend"),
+        "TclError" => true,
+        _ => false,
+    }
 }
 
 fn advice(error: &GuestError, code: &str) -> Option<&'static str> {
     let says = |words: &str| error.message.contains(words);
+    if shows_a_window(error) {
+        return Some(
+            "no window can be shown here: choose no backend, or matplotlib.use(\"Agg\"), and save \
+             figures with savefig; instead of tkinter or turtle, draw with matplotlib or Pillow",
+        );
+    }
     match error.type_name.as_str() {
         "SyntaxError" => {
             let number = usize::try_from(error.line?).ok()?;
@@ -43,6 +62,10 @@ fn advice(error: &GuestError, code: &str) -> Option<&'static str> {
         "PermissionError" if says("multiprocessing.Manager") => Some(
             "there are no managers here: share data by multiprocessing.Queue, Pipe, Value or Array, or \
              use threads and ordinary objects",
+        ),
+        "LookupError" if says("NLTK Downloader") => Some(
+            "that data of NLTK is not installed and cannot be downloaded in a run; use what needs none: \
+             nltk.wordpunct_tokenize, TreebankWordTokenizer, PorterStemmer, or re and str.split",
         ),
         "NotImplementedError" if says("Queue.qsize()") => {
             Some("use empty(), or count what is put and taken")
@@ -73,6 +96,10 @@ mod tests {
         assert!(hint("RuntimeError", "can't start new thread").contains("max_workers"));
         assert!(hint("PermissionError", "multiprocessing.Manager needs").contains("Queue"));
         assert!(hint("NotImplementedError", "Queue.qsize() and").contains("empty()"));
+        assert!(hint("ImportError", "Cannot load backend 'TkAgg' which").contains("savefig"));
+        assert!(hint("TclError", "no display name").contains("Pillow"));
+        assert!(hint("LookupError", "Please use the NLTK Downloader").contains("wordpunct"));
+        assert_eq!(hint("LookupError", "a key"), "");
         assert_eq!(hint("EOFError", "Ran out of input"), "");
         assert_eq!(hint("NameError", "name 'x' is not defined"), "");
     }
