@@ -9,18 +9,20 @@ use carboy_protocol::{
 };
 
 use crate::admit::budget::{Budget, LIGHT};
+use crate::admit::files::{self, Zones};
 use crate::admit::gate::{Gate, GateConfig};
 use crate::admit::{language, request};
 use crate::error::{EngineError, RequestError, RunError};
 use crate::host::{Host, Installation, Python, Versions};
+use crate::kernel::blocking::elsewhere;
 use crate::kernel::cgroup::{Bounds, Tree};
 use crate::kernel::id::new_id;
 use crate::plan::{self, Base, Plan};
 use crate::pool::{Pool, PoolConfig};
 use crate::run::{self, Contact};
 use crate::runner::{RunOptions, Runner};
-use crate::tier::process::{Preload, Process, Renewal};
-use crate::tier::{Jar, Tier};
+use crate::tier::process::{Preload, Process, ProcessJar, Renewal};
+use crate::tier::{Inputs, Jar, Tier};
 use crate::verdict;
 
 /// What an engine is made of.
@@ -36,6 +38,9 @@ pub struct Config {
     pub preload: Vec<String>,
     /// No job gets more than this, whatever it asks for.
     pub ceiling: Option<Limits>,
+    /// From which directories of the host jobs may be given files. `None` means from any, unless there is a
+    /// ceiling: then from none.
+    pub inputs_from: Option<Vec<PathBuf>>,
     /// Where private directories are made for jars in nested walls.
     pub scratch: PathBuf,
     /// How many jars stand ready.
@@ -54,6 +59,7 @@ impl Config {
             versions: Versions::default(),
             preload: vec![],
             ceiling: None,
+            inputs_from: None,
             scratch: std::env::temp_dir(),
             pool: PoolConfig::default(),
             gate: GateConfig::default(),
@@ -64,6 +70,7 @@ impl Config {
 /// Runs jobs. Dropping a run's future destroys its jar; dropping the engine ends everything.
 pub struct Engine {
     ceiling: Option<Limits>,
+    inputs_from: Zones,
     budget: Budget,
     groups: Result<Arc<Tree>, String>,
     gate: Arc<Gate>,
@@ -88,7 +95,9 @@ impl Engine {
         let running = config.gate.running.min(Process::slots());
         let memory_bytes = Some(budget.bytes);
         let gate = Gate::new(GateConfig { running, memory_bytes, ..config.gate });
-        Ok(Engine { ceiling: config.ceiling, budget, groups, gate, pool })
+        let nowhere = config.ceiling.is_some().then(Vec::new);
+        let inputs_from = config.inputs_from.or(nowhere);
+        Ok(Engine { ceiling: config.ceiling, inputs_from, budget, groups, gate, pool })
     }
 
     /// The host this engine is on.
@@ -138,10 +147,10 @@ impl Engine {
     }
 
     /// Runs a job to its end, with output as it comes or a way to cancel it.
-    pub async fn run_with(&self, job: Job, options: RunOptions) -> Result<Outcome, RunError> {
+    pub async fn run_with(&self, mut job: Job, options: RunOptions) -> Result<Outcome, RunError> {
         let policy = self.admitted(&job.policy)?;
         request::check(&job, &options)?;
-        let needs = self.budget.needs(&policy.limits, self.pool.tier().holds(&policy))?;
+        let mut needs = self.budget.needs(&policy.limits, self.pool.tier().holds(&policy))?;
         let id = new_id()?;
         let asked = Instant::now();
         let language = language::language(&policy, &job);
@@ -150,10 +159,12 @@ impl Engine {
         if !report.is_clean() {
             return Ok(language::rejected(id, policy.walls, &report));
         }
+        let inputs = self.inputs(&mut job).await?;
+        needs.own_bytes += inputs.as_ref().map_or(0, |inputs| inputs.bytes());
         let mut cancel = options.cancel;
         let admitted = async {
             let place = self.gate.enter(&options.tenant, needs, options.deadline).await?;
-            let taking = self.pool.take(&policy);
+            let taking = self.take(&policy, inputs.as_ref());
             let jar = match options.deadline {
                 None => taking.await?,
                 Some(deadline) => tokio::time::timeout_at(deadline.into(), taking)
@@ -240,6 +251,34 @@ impl Engine {
     /// Ends every zygote and jar and waits until they are gone.
     pub async fn shutdown(&self) {
         self.pool.shutdown().await;
+    }
+
+    /// A sealed jar for this policy, with what its run is given in it.
+    async fn take(
+        &self,
+        policy: &Policy,
+        inputs: Option<&Arc<Inputs>>,
+    ) -> Result<ProcessJar, EngineError> {
+        let mut jar = self.pool.take(policy, inputs).await?;
+        if let Some(inputs) = inputs {
+            jar.hand_in(inputs).await?;
+        }
+        Ok(jar)
+    }
+
+    /// What the job's run is given, opened. The job's own files are taken out of it.
+    async fn inputs(&self, job: &mut Job) -> Result<Option<Arc<Inputs>>, RunError> {
+        if job.files.is_empty() && job.mounts.is_empty() {
+            return Ok(None);
+        }
+        let files = std::mem::take(&mut job.files).into_iter().collect();
+        let mounts = std::mem::take(&mut job.mounts).into_iter().collect();
+        let offered = self.pool.tier().folders().to_vec();
+        let zones = [self.inputs_from.clone(), job.policy.inputs_from.clone()];
+        // A file system may take its time.
+        let opened = elsewhere(move || files::take(files, mounts, &offered, &zones)).await;
+        let opened = opened.ok_or(RunError::Cancelled)?;
+        Ok(Some(Arc::new(opened?)))
     }
 
     fn base(&self) -> &Base {

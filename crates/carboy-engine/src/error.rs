@@ -29,6 +29,28 @@ pub enum RequestError {
         /// What is wrong with it.
         why: String,
     },
+    /// A file or a mount cannot be handed in.
+    #[error("the file `{name}` cannot be handed in: {why}")]
+    File {
+        /// Under which name, or at which place.
+        name: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A file or a mount is there, and the code could not read it.
+    #[error("the file `{name}` cannot be handed in: {why}")]
+    Unreadable {
+        /// Under which name, or at which place.
+        name: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Files were asked for that lie outside of what may be handed in.
+    #[error("outside of the directories from which files may be taken: {}", .paths.join(", "))]
+    Zone {
+        /// Where they really lie.
+        paths: Vec<String>,
+    },
     /// A tool cannot be offered.
     #[error("the tool `{name}` cannot be offered: {why}")]
     Tool {
@@ -89,6 +111,16 @@ impl RequestError {
             RequestError::CodeTooLong { .. } => Some("pass data as input, not inside the code"),
             RequestError::Input { .. } => {
                 Some("an input is JSON under a Python name, for example --input '[1, 2, 3]'")
+            }
+            RequestError::File { .. } => Some(
+                "a file has a relative name, such as sales.csv, and is a plain file or bytes; a mount is a \
+                 directory or a file at /inputs, /data or /workspace, or below",
+            ),
+            RequestError::Unreadable { .. } => Some(
+                "let others read it (chmod o+r), run carboy as the user who owns it, or hand in its bytes",
+            ),
+            RequestError::Zone { .. } => {
+                Some("the policy's inputs_from and the engine's name these directories")
             }
             RequestError::Tool { .. } => {
                 Some("a tool has a Python name of its own, and a caller that answers its calls")
@@ -273,6 +305,11 @@ impl From<EngineError> for RunError {
         match error {
             EngineError::NotPreloaded { module, error } => {
                 RunError::Request(RequestError::Preload { module, error })
+            }
+            // What is given was looked at, and is not what it was, or cannot be read by the jar's user.
+            EngineError::Walls(fault) if fault.layer == carboy_jail::GIVEN => {
+                let SetupFault { object: name, answer: why, .. } = fault;
+                RunError::Request(RequestError::Unreadable { name, why })
             }
             other => RunError::Engine(other),
         }

@@ -166,7 +166,7 @@ fn confine(walls: &JarWalls, plan: &JarPlan) -> Result<(SealReport, OwnedFd, Own
         "PR_SET_DUMPABLE",
     )?;
     // Needs no_new_privs, and must precede the filter that forbids its calls.
-    landlock::restrict(&walls.landlock, &writable.all())?;
+    landlock::restrict(&walls.landlock, &plan.given, &writable.all())?;
     // Everything is read back while reading is still allowed.
     let report = read_back(walls, &writable)?;
     // From here on the filter allows almost nothing.

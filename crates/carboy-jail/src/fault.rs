@@ -122,6 +122,10 @@ pub fn hint(fault: &SetupFault) -> &'static str {
                 " that the jar's user can read; name another with --python"
             )
         }
+        "hand in" => {
+            "could not mount what the run is given to read; `carboy doctor` shows what this host offers, and \
+             small files can be handed in as bytes"
+        }
         "fork" => "the host is short of processes, memory or namespaces; try again with fewer runs",
         _ => "`carboy doctor` shows what this host offers",
     }

@@ -3,8 +3,10 @@
 //! A threaded engine must not fork, so it starts its own program again as a helper. The helper
 //! makes the zygote with one `clone3`, writes its maps from outside, and then only waits: for the
 //! zygote to end, or for the engine to end, in which case it takes the zygote and all its jars
-//! with it. It finds the control socket at descriptor 0 and the engine's lifeline at 1. The zygote's
-//! library is part of the program that the helper is.
+//! with it. Meanwhile it forks a child for each request to hand files into a jar. It finds the control
+//! socket at descriptor 0 and the engine's lifeline at 1: a socket through which these requests come, and
+//! which the kernel closes when the engine ends. The zygote's library is part of the program that the
+//! helper is.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::ExitCode;
@@ -16,9 +18,12 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Signal, pidfd_send_signal};
 
 use crate::fault::{OrFault, fault};
-use crate::plan::ZygotePlan;
+use crate::plan::{HandIn, ZygotePlan};
 use crate::removal::remove_tree;
-use crate::{control, enter, identity, root};
+use crate::{control, enter, hand_in, identity, root};
+
+/// How many requests to hand files into jars are served at once. The next one waits.
+const SERVED: usize = 64;
 
 /// Runs the helper to its end. `library` is what the interpreter loads to become a zygote.
 pub fn helper(library: &[u8]) -> ExitCode {
@@ -89,14 +94,16 @@ fn run(library: &[u8], control: &OwnedFd, lifeline: OwnedFd) -> Result<(), Setup
         }
         Forked::Parent { pidfd, pid } => {
             drop((go_read, taken));
+            let mut users = None;
             if plan.walls == Walls::Full {
                 identity::check_namespaces(pid)?;
                 identity::write_maps(&plan.identity, pid)?;
+                users = Some(identity::user_namespace(pid)?);
             }
             control::send(control, &FromZygote::Started {}, &[pidfd.as_fd()])
                 .or_fault("helper", "sendmsg", "started")?;
             rustix::io::write(&go_write, &[1]).or_fault("helper", "write", "go")?;
-            watch(&pidfd, &lifeline)?;
+            watch(&pidfd, &lifeline, users.as_ref())?;
             // Every jar died with the zygote, so nothing writes there any more.
             match &plan.remove_at_end {
                 Some(path) => remove_tree(path).or_fault("helper", "remove", path.display()),
@@ -106,24 +113,42 @@ fn run(library: &[u8], control: &OwnedFd, lifeline: OwnedFd) -> Result<(), Setup
     }
 }
 
-/// Waits for the zygote to end, and ends it when the engine does.
-fn watch(zygote: &OwnedFd, engine: &OwnedFd) -> Result<(), SetupFault> {
+/// Waits for the zygote to end, and ends it when the engine does. Serves requests meanwhile.
+fn watch(zygote: &OwnedFd, engine: &OwnedFd, users: Option<&OwnedFd>) -> Result<(), SetupFault> {
+    let mut serving: Vec<OwnedFd> = Vec::new();
     loop {
-        let mut watched = [PollFd::new(zygote, PollFlags::IN), PollFd::new(engine, PollFlags::IN)];
+        let mut watched = vec![PollFd::new(zygote, PollFlags::IN)];
+        watched.extend(serving.iter().map(|child| PollFd::new(child, PollFlags::IN)));
+        // When too many are served, the engine is heard again after one of them has ended. They all do soon.
+        if serving.len() < SERVED {
+            watched.push(PollFd::new(engine, PollFlags::IN));
+        }
         match poll(&mut watched, None) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error).or_fault("helper", "poll", ""),
         }
-        if !watched[1].revents().is_empty() {
-            pidfd_send_signal(zygote, Signal::KILL).or_fault("helper", "pidfd_send_signal", "")?;
-        }
+        let spoke = serving.len() < SERVED
+            && watched.last().is_some_and(|engine| !engine.revents().is_empty());
+        drop(watched);
         if reap(zygote).or_fault("helper", "waitid", "")?.is_some() {
             return Ok(());
         }
-        if !watched[1].revents().is_empty() {
+        serving.retain(|child| matches!(reap(child), Ok(None)));
+        if spoke && !serve(engine, users, &mut serving) {
+            pidfd_send_signal(zygote, Signal::KILL).or_fault("helper", "pidfd_send_signal", "")?;
             // Killed and not reaped yet: wait for it alone.
             let mut last = [PollFd::new(zygote, PollFlags::IN)];
             poll(&mut last, None).or_fault("helper", "poll", "")?;
         }
     }
+}
+
+/// Serves one request of the engine; false if the engine is gone. One that cannot be served is dropped with
+/// its descriptors, and the engine sees that nobody answers.
+fn serve(engine: &OwnedFd, users: Option<&OwnedFd>, serving: &mut Vec<OwnedFd>) -> bool {
+    let Ok(Some((request, descriptors))) = control::receive::<HandIn>(engine) else { return false };
+    if let Some(users) = users {
+        serving.extend(hand_in::serve(users.as_fd(), &request, descriptors));
+    }
+    true
 }

@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use carboy_protocol::SetupFault;
+use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::process::{Gid, Uid, getegid, geteuid};
 use rustix::thread::{
     set_keep_capabilities, set_thread_groups, set_thread_res_gid, set_thread_res_uid,
@@ -47,6 +48,13 @@ pub(crate) fn check_namespaces(pid: i32) -> Result<(), SetupFault> {
         }
     }
     Ok(())
+}
+
+/// The user namespace of the child `pid`.
+pub(crate) fn user_namespace(pid: i32) -> Result<OwnedFd, SetupFault> {
+    let path = format!("/proc/{pid}/ns/user");
+    let opened = openat(CWD, &path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+    opened.or_fault(USER_NAMESPACE, "open", path)
 }
 
 /// Forbids user namespaces below this one: a second layer behind the system-call filter.

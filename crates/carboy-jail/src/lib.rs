@@ -19,6 +19,8 @@ mod enter;
 mod fault;
 mod files;
 pub mod filter;
+mod given;
+mod hand_in;
 mod helper;
 mod identity;
 mod landlock;
@@ -37,14 +39,15 @@ pub use control::{MAX_MESSAGE, inherited_socket, receive, send, send_patiently};
 pub use enter::{SealReport, seal};
 pub use fault::hint;
 pub use files::own_inodes;
+pub use given::GIVEN;
 pub use helper::helper;
 pub use landlock::{Substitute, probe as probe_landlock, substitutes};
 pub use limits::{Resource, Rlimit};
 pub use mappings::shared_writable;
 pub use plan::{
-    About, Identity, JAR_FDS, JarDirectory, JarPlan, JarWalls, LandlockPlan, Link, Mount,
-    MountKind, SECCOMP_FD, TextFile, ZYGOTE_CONTROL_FD, ZYGOTE_LIBRARY_FD, ZYGOTE_SCORE_FD,
-    ZygotePlan,
+    About, Given, GivenSource, HandIn, HostSource, Identity, JAR_FDS, JarDirectory, JarPlan,
+    JarWalls, LandlockPlan, Link, Mount, MountKind, SECCOMP_FD, TextFile, ZYGOTE_CONTROL_FD,
+    ZYGOTE_LIBRARY_FD, ZYGOTE_SCORE_FD, ZygotePlan,
 };
 pub use rank::{OomScore, rank_fault};
 pub use removal::{open_directory, remove_tree};

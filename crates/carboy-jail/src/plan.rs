@@ -99,6 +99,8 @@ pub struct ZygotePlan {
     pub mounts: Vec<Mount>,
     /// Links of the private root.
     pub links: Vec<Link>,
+    /// Empty directories of the private root, over which what a run is given is mounted.
+    pub folders: Vec<PathBuf>,
     /// Generated files of the private root: what a small computer would say of itself.
     pub files: Vec<TextFile>,
     /// Where the zygote library lies in the private root. None in nested walls, where the interpreter
@@ -204,6 +206,63 @@ pub struct JarPlan {
     pub directory: JarDirectory,
     /// The kernel's limits on it.
     pub rlimits: Vec<Rlimit>,
+    /// What of the host its run is given to read, where nothing can be mounted (nested walls).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub given: Vec<HostSource>,
+}
+
+/// A file or a directory of the host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostSource {
+    /// What the caller calls it.
+    pub name: String,
+    /// Where it is: absolute, and through no link.
+    pub path: PathBuf,
+    /// Whether it is a directory.
+    pub directory: bool,
+    /// The file system that it is on.
+    pub device: u64,
+    /// Its number there.
+    pub inode: u64,
+}
+
+/// What something given consists of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GivenSource {
+    /// Something of the host.
+    Host(HostSource),
+    /// Bytes of the file that comes with the request.
+    Bytes {
+        /// Where they begin.
+        start: u64,
+        /// How many there are.
+        length: u64,
+    },
+}
+
+/// One thing that a run is given.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Given {
+    /// The folder that it is found in, as an absolute path inside.
+    pub folder: PathBuf,
+    /// Where it is below that; empty if it is the folder itself.
+    pub below: PathBuf,
+    /// What it is.
+    pub source: GivenSource,
+}
+
+/// What a jar in full walls is given between its sealing and its job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandIn {
+    /// Who the jar is.
+    pub identity: Identity,
+    /// What it is given. Things of one folder follow each other.
+    pub given: Vec<Given>,
+    /// Links of its working directory.
+    pub links: Vec<Link>,
+    /// How many inodes its file system is to have, these links included.
+    pub inodes: u64,
 }
 
 /// Instructions on the wire: plain numbers, because `carboy-sys` knows no serde.

@@ -27,6 +27,12 @@ const STAGE: &str = "/tmp";
 /// Where the root of jars lies in that of their namespace.
 const BELOW: &str = "root";
 
+/// Where a path of the jars' root lies in their mount namespace, whose root is not theirs.
+pub(crate) fn in_namespace(path: &Path) -> PathBuf {
+    let path = path.strip_prefix("/").unwrap_or(path);
+    Path::new("/").join(BELOW).join(path)
+}
+
 /// Opens every source while the process still has the caller's rights and file tree.
 pub(crate) fn take_sources(mounts: &[Mount]) -> Result<Vec<OwnedFd>, SetupFault> {
     let take = |mount: &Mount| {
@@ -106,6 +112,9 @@ pub(crate) fn assemble(
     attach(LAYER, &root, &bottom, Path::new(BELOW))?;
     make_directories(&root, Path::new("jar"))?;
     make_directories(&root, &inside(Path::new(SHARED_MEMORY))?)?;
+    for folder in &plan.folders {
+        make_directories(&root, &inside(folder)?)?;
+    }
     if let Some(temporary) = &plan.temporary {
         make_directories(&root, &inside(temporary)?)?;
     }
@@ -179,7 +188,7 @@ fn inside(path: &Path) -> Result<PathBuf, SetupFault> {
     Ok(relative)
 }
 
-fn make_directories(root: &OwnedFd, path: &Path) -> Result<(), SetupFault> {
+pub(crate) fn make_directories(root: &OwnedFd, path: &Path) -> Result<(), SetupFault> {
     let mut made = PathBuf::new();
     for part in path.components() {
         made.push(part);

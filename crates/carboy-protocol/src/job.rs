@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{Policy, Tool};
+use crate::{FileSource, Policy, Tool};
 
 /// One request: code, its inputs, the policy it runs under, and the tools it may call.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -16,6 +16,13 @@ pub struct Job {
     /// Any JSON, by the name under which the code sees it. `context` is `None` if it is not here.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub inputs: BTreeMap<String, Box<RawValue>>,
+    /// Files that the code finds, read-only, in `/inputs` and in its working directory, by their names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, FileSource>,
+    /// Directories or files of the engine's host that the code finds, read-only, at other places: the
+    /// place inside, and the absolute path on the host.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub mounts: BTreeMap<String, String>,
     /// What the code may do and how much it may use.
     #[serde(default)]
     pub policy: Policy,
@@ -29,6 +36,10 @@ impl Job {
     pub const MAX_CODE: usize = 4 << 20;
     /// The longest inputs a job may carry, in bytes of JSON.
     pub const MAX_INPUT: usize = 16 << 20;
+    /// The most files and mounts together.
+    pub const MAX_FILES: usize = 256;
+    /// The most bytes of files that are not on the host, together.
+    pub const MAX_FILE_BYTES: usize = 32 << 20;
 
     /// A job with this code and the default policy.
     pub fn new(code: impl Into<String>) -> Job {
@@ -39,6 +50,20 @@ impl Job {
     #[must_use]
     pub fn with_input(mut self, name: impl Into<String>, value: Box<RawValue>) -> Job {
         self.inputs.insert(name.into(), value);
+        self
+    }
+
+    /// The same job, with a file.
+    #[must_use]
+    pub fn with_file(mut self, name: impl Into<String>, source: FileSource) -> Job {
+        self.files.insert(name.into(), source);
+        self
+    }
+
+    /// The same job, with a directory or a file of the host at a place of its own.
+    #[must_use]
+    pub fn with_mount(mut self, place: impl Into<String>, path: impl Into<String>) -> Job {
+        self.mounts.insert(place.into(), path.into());
         self
     }
 

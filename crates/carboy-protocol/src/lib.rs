@@ -20,8 +20,10 @@
 #![forbid(unsafe_code)]
 
 mod artifact;
+pub mod base64;
 mod exit;
 mod fault;
+mod file;
 pub mod frame;
 mod job;
 pub mod json;
@@ -41,6 +43,7 @@ mod wire;
 pub use artifact::{Artifact, ArtifactWish, LeftOut, LeftOutReason};
 pub use exit::ExitCode;
 pub use fault::PolicyFault;
+pub use file::{FileSource, INPUT_FOLDERS, INPUT_ROOT};
 pub use job::Job;
 pub use language::{LanguagePolicy, LanguageProfile};
 pub use limits::{LimitName, LimitRow, Limits, Unit};

@@ -54,6 +54,10 @@ pub struct Policy {
     pub cgroup: bool,
     /// What it may reach over a network.
     pub network: Network,
+    /// The directories of the engine's host from which files and mounts may be taken: those, and what is
+    /// below them. `None` means any that the engine's user can read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inputs_from: Option<Vec<std::path::PathBuf>>,
     /// How much it may use.
     pub limits: Limits,
     /// Which Python it may be written in.

@@ -89,6 +89,12 @@ fn clone_before_3(namespaces: Namespaces, pidfd: &mut RawFd) -> io::Result<libc:
     crate::check(unsafe { libc::syscall(libc::SYS_clone, flags, none, pidfd, none, none) })
 }
 
+/// Moves this process into a mount namespace of its own, a copy of the one that it is in.
+pub fn unshare_mount_namespace() -> io::Result<()> {
+    // SAFETY: the call takes no pointer, and with this flag leaves descriptors and memory as they are.
+    crate::check(unsafe { libc::unshare(libc::CLONE_NEWNS) }.into()).map(drop)
+}
+
 /// Moves this process into a user namespace of its own: to show that it cannot.
 pub fn unshare_user_namespace() -> io::Result<()> {
     // SAFETY: the call takes no pointer. With more than one thread the kernel refuses it.

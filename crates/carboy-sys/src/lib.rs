@@ -22,13 +22,13 @@ mod signals;
 mod syscalls;
 mod wait;
 
-pub use clone::{Forked, Namespaces, clone3, unshare_user_namespace};
+pub use clone::{Forked, Namespaces, clone3, unshare_mount_namespace, unshare_user_namespace};
 pub use heap::fill_gaps;
 pub use landlock::landlock_abi;
 pub use limit::limit_open_files;
 pub use machine::{Machine, all_calls, name_of, number_of};
 pub use mount::{MountFlags, mount_setattr};
-pub use signals::{default_all as default_signals, ignore_endings};
+pub use signals::{default_all as default_signals, end_after, ignore_endings};
 pub use wait::{Ended, cpu_time, exit_now, reap};
 
 /// The result of a raw system call: `-1` means that `errno` says why.

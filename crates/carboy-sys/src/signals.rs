@@ -10,6 +10,14 @@ pub fn ignore_endings() {
     }
 }
 
+/// Has the kernel end this process after so many seconds, if it is still there then.
+pub fn end_after(seconds: u32) {
+    // SAFETY: SIG_DFL installs no code, and SIGALRM can have it.
+    unsafe { libc::signal(libc::SIGALRM, libc::SIG_DFL) };
+    // SAFETY: the call has no memory arguments.
+    unsafe { libc::alarm(seconds) };
+}
+
 /// Gives every signal its default action and unblocks all of them.
 pub fn default_all() -> io::Result<()> {
     for signal in 1..=64 {

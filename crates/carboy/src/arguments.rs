@@ -190,6 +190,8 @@ pub struct Run {
     #[arg(long, requires = "out")]
     pub force: bool,
     #[command(flatten)]
+    pub given: Given,
+    #[command(flatten)]
     pub choice: Choice,
     #[command(flatten)]
     pub recording: Recording,
@@ -235,6 +237,8 @@ pub struct Doctor {
 #[derive(Args)]
 pub struct Explain {
     #[command(flatten)]
+    pub given: Given,
+    #[command(flatten)]
     pub choice: Choice,
     /// Print the plan as JSON
     #[arg(long)]
@@ -263,6 +267,18 @@ impl Interpreter {
     pub fn find(&self) -> Result<Python, Failure> {
         Ok(Python::find(&self.python, self.versions())?)
     }
+}
+
+/// Files of this machine that a script may read.
+#[derive(Args)]
+pub struct Given {
+    /// A file that the script can read, as NAME and as /inputs/NAME; NAME is the file's own if it is left
+    /// out. May be given more than once
+    #[arg(long = "file", value_name = "[NAME=]PATH")]
+    pub files: Vec<String>,
+    /// A directory, or a file, that the script can read at PLACE, such as /data. May be given more than once
+    #[arg(long = "mount", value_name = "PLACE=PATH")]
+    pub mounts: Vec<String>,
 }
 
 /// What `run` and `explain` have in common: the policy and the interpreter.

@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::arguments::Run;
 use crate::failure::{Failure, print, print_json};
+use crate::given::give;
 use crate::guest_text::visible;
 use crate::paint::Paint;
 
@@ -20,6 +21,7 @@ pub async fn run(arguments: Run) -> Result<std::process::ExitCode, Failure> {
     if let Some(text) = &arguments.input {
         job = job.with_input("context", input(text)?);
     }
+    job = give(job, &arguments.given)?;
     let artifacts = wanted(&arguments)?;
     let engine = Recorder::open(arguments.choice.engine()?, arguments.recording.config()?)?;
     let (stop, cancel) = oneshot::channel();

@@ -18,6 +18,7 @@ mod command_run;
 mod command_runs;
 mod drill_page;
 mod failure;
+mod given;
 mod guest_text;
 mod paint;
 mod panics;

@@ -1,6 +1,8 @@
 //! Who gets in: what a caller may ask for, what the language guard says to it, and whose turn it is.
 
 pub(crate) mod budget;
+pub(crate) mod files;
+mod filesystems;
 pub(crate) mod gate;
 pub(crate) mod language;
 pub(crate) mod request;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use carboy_jail::{Link, Mount};
+use carboy_protocol::{INPUT_FOLDERS, INPUT_ROOT};
 
 use crate::host::{Host, Installation, Python};
 use crate::plan::readable;
@@ -24,6 +25,8 @@ pub(crate) struct Base {
     /// The temporary directory inside a private root: `/tmp`, unless that would cover something that
     /// is to be read.
     pub temporary: PathBuf,
+    /// The folders for what a run is given: those in which nothing lies that is to be read anyway.
+    pub folders: Vec<&'static str>,
     /// Where the interpreter's file really lies. Some look for their library from there.
     pub executable: Option<PathBuf>,
     /// When this was resolved, in seconds of the epoch: when the computer that jars see was started.
@@ -42,21 +45,45 @@ impl Base {
         let host = crate::plan::ablation::host(host);
         let (mounts, links) = readable::tree(&readable::paths(&python));
         let temporary = temporary(&mounts, &links).into();
+        let folders = folders(&mounts, &links);
         let executable = python.program.canonicalize().ok();
         let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        Base { host, installation, python, preload, mounts, links, temporary, executable, since }
+        Base {
+            host,
+            installation,
+            python,
+            preload,
+            mounts,
+            links,
+            temporary,
+            folders,
+            executable,
+            since,
+        }
     }
 }
 
 /// Where the temporary directory may be, the usual place first. Nothing of a host is at the last.
 const TEMPORARY: [&str; 3] = ["/tmp", "/var/tmp", "/carboy/tmp"];
 
+/// Whether a place neither covers something that is to be read nor lies in it.
+fn is_free(place: &Path, mounts: &[Mount], links: &[Link]) -> bool {
+    let mut read = mounts.iter().map(|mount| &mount.target).chain(links.iter().map(|l| &l.path));
+    read.all(|path| !path.starts_with(place) && !place.starts_with(path))
+}
+
+/// The folders for what a run is given that are free, by both of their names.
+fn folders(mounts: &[Mount], links: &[Link]) -> Vec<&'static str> {
+    let both = |folder: &&str| {
+        is_free(Path::new(folder), mounts, links)
+            && is_free(Path::new(&format!("{INPUT_ROOT}{folder}")), mounts, links)
+    };
+    INPUT_FOLDERS.into_iter().filter(both).collect()
+}
+
 /// The first place that neither covers something that is to be read nor lies in it.
 fn temporary(mounts: &[Mount], links: &[Link]) -> &'static str {
-    let is_free = |place: &&str| {
-        let read = mounts.iter().map(|mount| &mount.target).chain(links.iter().map(|l| &l.path));
-        read.into_iter().all(|path| !path.starts_with(place) && !Path::new(place).starts_with(path))
-    };
+    let is_free = |place: &&str| is_free(Path::new(place), mounts, links);
     TEMPORARY.into_iter().find(is_free).unwrap_or(TEMPORARY[2])
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use carboy_jail::{JarDirectory, JarPlan};
+use carboy_jail::{HostSource, JarDirectory, JarPlan};
 use carboy_protocol::{Policy, Walls};
 
 use crate::facts::Baseline;
@@ -39,11 +39,13 @@ impl Shape {
 }
 
 /// The kernel's limits and the writable directory of one jar. `folder` is its own directory on the
-/// host, if it has one there; otherwise it has one in memory.
+/// host, if it has one there; otherwise it has one in memory. `given` is what its run reads of the host, if
+/// that has to be settled now.
 pub(crate) fn jar(
     base: &Base,
     policy: &Policy,
     folder: Option<&Path>,
+    given: Vec<HostSource>,
     baseline: Baseline,
 ) -> JarPlan {
     let limits = &policy.limits;
@@ -56,5 +58,5 @@ pub(crate) fn jar(
             about: about(base, limits, baseline),
         },
     };
-    JarPlan { directory, rlimits: rlimits(limits, baseline) }
+    JarPlan { directory, rlimits: rlimits(limits, baseline), given }
 }

@@ -8,6 +8,7 @@ mod base;
 mod computer;
 mod cpuinfo;
 mod environment;
+mod given;
 mod jar;
 mod limits;
 mod place;
@@ -71,7 +72,7 @@ impl Plan {
             policy: policy.clone(),
             zygote: zygote(base, policy.walls, None, &base.preload),
             walls: walls(base, policy.walls, &profile(&base.host, policy.walls)?)?,
-            jar: jar(base, policy, folder, Baseline::default()),
+            jar: jar(base, policy, folder, vec![], Baseline::default()),
         })
     }
 }

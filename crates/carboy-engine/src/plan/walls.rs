@@ -11,6 +11,7 @@ use crate::error::{EngineError, While};
 use crate::host::Host;
 use crate::plan::base::Base;
 use crate::plan::computer::{FOLDERS, HOSTNAME, INSIDE};
+use crate::plan::given;
 
 /// The least Landlock version behind which there are walls: rules on files. What later ones cover,
 /// other layers hold where they are missing.
@@ -89,8 +90,8 @@ pub(crate) fn demand_landlock(host: &Host, least: u32) -> Result<(), EngineError
 pub(crate) fn walls(base: &Base, walls: Walls, profile: &Profile) -> Result<JarWalls, EngineError> {
     demand_landlock(&base.host, LANDLOCK_LEAST)?;
     let abi = base.host.landlock_abi;
-    let mut readable = match walls {
-        Walls::Full => within(base),
+    let mut readable: Vec<PathBuf> = match walls {
+        Walls::Full => within(base).into_iter().chain(given::readable(base)).collect(),
         // Everything readable has the same path inside and outside.
         Walls::Nested => base.mounts.iter().map(|mount| mount.target.clone()).collect(),
     };

@@ -8,6 +8,7 @@ use carboy_protocol::{WIRE_VERSION, Walls};
 use crate::plan::base::Base;
 use crate::plan::computer::HOSTNAME;
 use crate::plan::environment::{environment, usual_threads};
+use crate::plan::given;
 use crate::plan::place;
 use crate::plan::walls::{DEVICES, identity, zygote_score};
 
@@ -15,9 +16,11 @@ use crate::plan::walls::{DEVICES, identity, zygote_score};
 const LIBRARY_INSIDE: &str = "/carboy/zygote.so";
 
 /// What of the host is visible to a zygote, and where.
+#[derive(Default)]
 struct Inside {
     mounts: Vec<Mount>,
     links: Vec<Link>,
+    folders: Vec<PathBuf>,
     files: Vec<TextFile>,
     library: Option<PathBuf>,
     temporary: Option<PathBuf>,
@@ -34,9 +37,7 @@ pub(crate) fn zygote(
     let home = folder.clone().unwrap_or_else(|| base.temporary.clone());
     let inside = match walls {
         Walls::Full => private_root(base),
-        Walls::Nested => {
-            Inside { mounts: vec![], links: vec![], files: vec![], library: None, temporary: None }
-        }
+        Walls::Nested => Inside::default(),
     };
     let boot = boot(base, inside.library.as_deref(), preload);
     let plan = ZygotePlan {
@@ -47,6 +48,7 @@ pub(crate) fn zygote(
         hostname: HOSTNAME.into(),
         mounts: inside.mounts,
         links: inside.links,
+        folders: inside.folders,
         files: inside.files,
         library: inside.library,
         temporary: inside.temporary,
@@ -79,7 +81,8 @@ fn private_root(base: &Base) -> Inside {
     }));
     Inside {
         mounts,
-        links: [base.links.clone(), place::links(base)].concat(),
+        links: [base.links.clone(), place::links(base), given::links(base)].concat(),
+        folders: given::folders(base),
         files: place::files(base),
         library: Some(LIBRARY_INSIDE.into()),
         temporary: Some(base.temporary.clone()),

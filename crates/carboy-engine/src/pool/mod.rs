@@ -15,7 +15,7 @@ use carboy_protocol::Policy;
 use crate::error::EngineError;
 use crate::pool::keeper::Keeper;
 use crate::pool::stock::{Counted, Stock};
-use crate::tier::{Jar, Tier};
+use crate::tier::{Inputs, Jar, Tier};
 
 /// How many jars that have done their work may stand until the keeper finds time to destroy them.
 const UNBURIED: usize = 16;
@@ -56,10 +56,16 @@ impl<T: Tier> Pool<T> {
         &self.stock.tier
     }
 
-    /// A sealed jar for this policy: one that stands, or else a new one.
-    pub async fn take(&self, policy: &Policy) -> Result<T::Jar, EngineError> {
+    /// A sealed jar for this policy: one that stands, or else a new one. What its run is given is still to
+    /// be handed in.
+    pub async fn take(
+        &self,
+        policy: &Policy,
+        inputs: Option<&Arc<Inputs>>,
+    ) -> Result<T::Jar, EngineError> {
         let stock = &self.stock;
-        if self.stands {
+        let settled = inputs.filter(|_| stock.tier.settles(policy));
+        if self.stands && settled.is_none() {
             self.keeper.start(stock);
             let is_usable = |jar: &T::Jar| jar.is_current() && jar.is_alive();
             if let Some(jar) = stock.shelves.take(stock.tier.shape(policy), policy, is_usable) {
@@ -68,7 +74,7 @@ impl<T: Tier> Pool<T> {
             }
         }
         let _waiting = Counted::new(&stock.waiting, &stock.wanted);
-        stock.make(policy).await
+        stock.make(policy, settled).await
     }
 
     /// Notes that a jar is at work, until the answer is dropped.

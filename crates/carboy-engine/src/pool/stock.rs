@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use crate::error::EngineError;
 use crate::pool::shelf::Shelves;
 use crate::run;
-use crate::tier::{Jar, Tier};
+use crate::tier::{Inputs, Jar, Tier};
 
 /// Shared by the runs that take from it and the keeper that looks after it.
 pub(super) struct Stock<T: Tier> {
@@ -42,15 +42,19 @@ impl<T: Tier> Stock<T> {
     }
 
     /// Makes a jar, and imports in it what is to be preloaded and cannot be in what jars come from.
-    pub async fn make(&self, policy: &Policy) -> Result<T::Jar, EngineError> {
+    pub async fn make(
+        &self,
+        policy: &Policy,
+        inputs: Option<&Arc<Inputs>>,
+    ) -> Result<T::Jar, EngineError> {
         loop {
-            let mut jar = self.tier.make(policy).await?;
+            let mut jar = self.tier.make(policy, inputs).await?;
             if jar.late().is_empty() {
                 return Ok(jar);
             }
             if !run::import(&mut jar, &policy.limits).await? {
                 // Too much for these limits. Code that does without gets a jar without.
-                return self.tier.make(policy).await;
+                return self.tier.make(policy, inputs).await;
             }
             if jar.rebase()? {
                 return Ok(jar);
@@ -61,7 +65,7 @@ impl<T: Tier> Stock<T> {
 
     /// Makes a jar and warms it.
     pub async fn make_warm(&self, policy: &Policy) -> Result<T::Jar, EngineError> {
-        let mut jar = self.make(policy).await?;
+        let mut jar = self.make(policy, None).await?;
         jar.warm().await?;
         Ok(jar)
     }

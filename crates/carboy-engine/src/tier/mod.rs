@@ -4,6 +4,7 @@
 //! Pools and runs are generic over these two traits and know nothing of walls, zygotes or
 //! directories. There is one tier, `process`; another one implements both and changes nothing above.
 
+mod inputs;
 pub(crate) mod process;
 
 use std::collections::BTreeMap;
@@ -22,6 +23,8 @@ use crate::facts::{Baseline, Exit};
 use crate::plan::Plan;
 use crate::runner::Artifacts;
 
+pub(crate) use inputs::{Input, Inputs, Source};
+
 /// Makes jars of one kind.
 pub(crate) trait Tier: Send + Sync + 'static {
     /// What it makes.
@@ -35,8 +38,19 @@ pub(crate) trait Tier: Send + Sync + 'static {
     /// What a jar for this policy would be sealed to.
     fn explain(&self, policy: &Policy) -> Result<Plan, EngineError>;
 
-    /// Makes a jar, sealed and waiting for its job.
-    fn make(&self, policy: &Policy) -> impl Future<Output = Result<Self::Jar, EngineError>> + Send;
+    /// Makes a jar, sealed and waiting for its job. What its run is given has to be known now if
+    /// [`settles`](Tier::settles) says so.
+    fn make(
+        &self,
+        policy: &Policy,
+        inputs: Option<&Arc<Inputs>>,
+    ) -> impl Future<Output = Result<Self::Jar, EngineError>> + Send;
+
+    /// Whether what a run is given is settled when its jar is made. Otherwise it is handed into any.
+    fn settles(&self, policy: &Policy) -> bool;
+
+    /// The folders that jars have for what runs are given.
+    fn folders(&self) -> &[&'static str];
 
     /// What a jar for this policy may copy of what it is forked from, beyond its own limits, and what all
     /// that jars are forked from hold; as far as that is known.
@@ -72,6 +86,12 @@ pub(crate) trait Jar: Send + Sync + 'static {
     /// Lets it run a throwaway job, so that the pages a first job touches are its own before it
     /// stands.
     fn warm(&mut self) -> impl Future<Output = Result<(), EngineError>> + Send;
+
+    /// Hands in what its run is given, unless that was settled when it was made. Before its job comes.
+    fn hand_in(
+        &mut self,
+        inputs: &Arc<Inputs>,
+    ) -> impl Future<Output = Result<(), EngineError>> + Send;
 
     /// The modules that are to be imported in it before its job comes.
     fn late(&self) -> &[String];

@@ -11,7 +11,8 @@ use landlock::{
 };
 
 use crate::fault::fault;
-use crate::plan::LandlockPlan;
+use crate::given;
+use crate::plan::{HostSource, LandlockPlan};
 
 use level::LOGS;
 pub(crate) use level::TRUNCATE;
@@ -19,8 +20,12 @@ pub use level::{Substitute, probe, substitutes};
 
 const LAYER: &str = "landlock";
 
-/// Restricts the calling thread, for good, to reading `plan.readable` and writing `writable`.
-pub(crate) fn restrict(plan: &LandlockPlan, writable: &[&Path]) -> Result<(), SetupFault> {
+/// Restricts the calling thread, for good, to reading `plan.readable` and `given`, and writing `writable`.
+pub(crate) fn restrict(
+    plan: &LandlockPlan,
+    given: &[HostSource],
+    writable: &[&Path],
+) -> Result<(), SetupFault> {
     if cfg!(feature = "ablation") && plan.abi == 0 {
         return Ok(());
     }
@@ -30,6 +35,11 @@ pub(crate) fn restrict(plan: &LandlockPlan, writable: &[&Path]) -> Result<(), Se
     let mut ruleset = level::ruleset(plan.abi).map_err(failed("landlock_create_ruleset"))?;
     for path in &plan.readable {
         ruleset = allow(ruleset, path, read_rights(path))?;
+    }
+    for source in given {
+        given::check_readable(source, &source.path)?;
+        let rule = PathBeneath::new(given::open(source)?, given_rights(source));
+        ruleset = ruleset.add_rule(rule).map_err(failed("landlock_add_rule"))?;
     }
     for path in writable {
         ruleset = allow(ruleset, path, write_rights(ABI::from(plan.abi as i32)))?;
@@ -69,6 +79,14 @@ fn read_rights(path: &Path) -> BitFlags<AccessFs> {
     if path == Path::new("/dev/null") {
         make_bitflags!(AccessFs::{ReadFile | WriteFile})
     } else if path.is_dir() {
+        make_bitflags!(AccessFs::{ReadFile | ReadDir})
+    } else {
+        AccessFs::ReadFile.into()
+    }
+}
+
+fn given_rights(source: &HostSource) -> BitFlags<AccessFs> {
+    if source.directory {
         make_bitflags!(AccessFs::{ReadFile | ReadDir})
     } else {
         AccessFs::ReadFile.into()

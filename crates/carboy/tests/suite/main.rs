@@ -20,6 +20,7 @@ mod denials;
 mod fail_closed;
 mod frames;
 mod guard;
+mod inputs;
 mod kernel_memory;
 mod layouts;
 mod lifecycle;

@@ -8,6 +8,7 @@ use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 
 use carboy_protocol::{Artifact, LeftOut, LeftOutReason, Limits, is_hidden};
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
@@ -37,6 +38,8 @@ pub(super) struct Collector {
     pub most_bytes: u64,
     /// Whether the file system is the host's, where a file may have names outside.
     pub is_on_host: bool,
+    /// Links at the top that are ours: to what the run was given.
+    pub links: Vec<PathBuf>,
     /// What was found.
     pub left: Left,
     /// The bytes that were kept.
@@ -51,6 +54,7 @@ impl Collector {
             most: limits.artifacts,
             most_bytes: limits.artifact_bytes,
             is_on_host,
+            links: vec![],
             left: Left::default(),
             bytes: 0,
         }
@@ -76,6 +80,7 @@ impl Collector {
         match entry.kind() {
             FileType::Directory if entry.path.len() >= MAX_DEPTH => return refuse(Reason::Depth),
             FileType::Directory => return Ok(()),
+            FileType::Symlink if self.is_ours(entry) => return Ok(()),
             FileType::Symlink => return refuse(Reason::Link),
             FileType::RegularFile => {}
             _ => return refuse(Reason::Special),
@@ -98,6 +103,13 @@ impl Collector {
         }
         self.left.artifacts.push(artifact);
         Ok(())
+    }
+
+    /// Whether a link is one to what the run was given. A file that the code put in its place is its own.
+    fn is_ours(&self, entry: &Entry<'_>) -> bool {
+        let name = entry.name.to_bytes();
+        entry.path.is_empty()
+            && self.links.iter().any(|link| link.as_os_str().as_encoded_bytes() == name)
     }
 
     /// Reads a file for its digest and type, and hands it over.

@@ -2,13 +2,14 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use carboy_jail::{HandIn, SealReport};
 use carboy_protocol::frame::{self, Decoder};
-use carboy_protocol::{FromJar, Isolation, Limits, ToJar};
+use carboy_protocol::{FromJar, Isolation, Limits, SetupFault, ToJar};
 use carboy_sys::cpu_time;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
@@ -23,10 +24,12 @@ use crate::kernel::cgroup::{Bounds, Group, Tree};
 use crate::kernel::proc::{self, Status};
 use crate::plan::JAR_SCORE;
 use crate::runner::Artifacts;
+use crate::tier::process::hand_in::hand_in;
 use crate::tier::process::scratch::{Directory, Scratch};
-use crate::tier::process::seal::{Unsealed, expect, last_word, read_back};
+use crate::tier::process::seal::{Unsealed, expect, read_back};
+use crate::tier::process::talk::only_word;
 use crate::tier::process::zygote::{ForkedJar, Zygote, baseline};
-use crate::tier::{About, Files, Io, Jar, Left, Sample};
+use crate::tier::{About, Files, Inputs, Io, Jar, Left, Sample};
 
 /// How long a fork may take to seal itself.
 const SEAL: Duration = Duration::from_secs(10);
@@ -37,6 +40,8 @@ const REAP: Duration = Duration::from_secs(10);
 pub(super) struct Made {
     /// How many inodes its file system uses itself.
     pub own_inodes: u64,
+    /// How many it has in all.
+    pub inodes: u64,
     /// Whether its limits were set for what is imported in it.
     pub has_room: bool,
 }
@@ -74,6 +79,8 @@ pub(crate) struct ProcessJar {
     /// Its share of this process's descriptors.
     _slot: OwnedSemaphorePermit,
     directory: Directory,
+    /// How many inodes its file system has, if it is in memory.
+    inodes: u64,
     /// The control group that it is in, if there is one.
     group: Option<Group>,
 }
@@ -91,7 +98,8 @@ impl ProcessJar {
         // From here on an error ends the process: a jar is never left half made.
         let unsealed = Unsealed(Some(pidfd));
         let slow = EngineError::TooSlow { what: "sealing a jar", seconds: SEAL.as_secs() };
-        let said = timeout(SEAL, last_word(word)).await.map_err(|_| slow)?;
+        let last_word = only_word::<Result<SealReport, SetupFault>>(word);
+        let said = timeout(SEAL, last_word).await.map_err(|_| slow)?;
         let (report, descriptors) = said.while_doing("hear that a jar is sealed")?;
         let report = report.map_err(EngineError::Walls)?;
         let [listener, directory] =
@@ -132,6 +140,7 @@ impl ProcessJar {
             temporary: report.temporary,
             _slot: slot,
             directory: Directory::new(directory, made.own_inodes, scratch),
+            inodes: made.inodes,
             group: None,
         })
     }
@@ -191,6 +200,30 @@ impl Jar for ProcessJar {
         let slow = EngineError::TooSlow { what: "warming a jar", seconds: SEAL.as_secs() };
         let warmed = timeout(SEAL, self.warmed()).await.map_err(|_| slow)?;
         warmed.while_doing("warm a jar")
+    }
+
+    async fn hand_in(&mut self, inputs: &Arc<Inputs>) -> Result<(), EngineError> {
+        if self.directory.is_on_host() {
+            return Ok(());
+        }
+        let links = inputs.links(|folder| folder.into());
+        let names = links.iter().map(|link| link.path.clone()).collect();
+        let request = HandIn {
+            identity: self.zygote.identity.clone(),
+            given: inputs.given(),
+            inodes: self.inodes + links.len() as u64,
+            links,
+        };
+        let bytes = {
+            let inputs = inputs.clone();
+            let memory = elsewhere(move || inputs.memory()).await;
+            memory.unwrap_or(Ok(None)).while_doing("keep what a run is given")?
+        };
+        let pidfd = self.io.pidfd.get_ref().as_fd();
+        let helper = self.zygote.lifeline().ok_or(EngineError::ZygoteGone)?;
+        hand_in(&helper, &request, pidfd, bytes).await?;
+        self.directory.linked(names);
+        Ok(())
     }
 
     fn late(&self) -> &[String] {

@@ -1,7 +1,9 @@
 //! The process tier: jars that are forks of a warm CPython behind walls.
 
 mod collect;
+mod hand_in;
 mod jar;
+mod layout;
 mod media;
 mod scratch;
 mod seal;
@@ -21,11 +23,13 @@ use tokio::sync::{Mutex, Semaphore};
 
 use crate::error::{EngineError, While};
 use crate::facts::may_use;
+use crate::kernel::blocking::elsewhere;
 use crate::kernel::cgroup::{Bounds, Tree};
 use crate::kernel::id::new_id;
 use crate::plan::{self, Base, Plan, Shape};
-use crate::tier::{Holds, Tier};
-use jar::{Made, ProcessJar};
+use crate::tier::{Holds, Inputs, Tier};
+use jar::Made;
+pub(crate) use jar::ProcessJar;
 use scratch::Scratch;
 use zygote::Zygote;
 
@@ -162,6 +166,7 @@ impl Process {
         &self,
         zygote: Arc<Zygote>,
         policy: &Policy,
+        inputs: Option<&Arc<Inputs>>,
     ) -> Result<ProcessJar, EngineError> {
         let slot = self.slots.clone().acquire_owned().await;
         let slot = slot.map_err(std::io::Error::other).while_doing("wait for a slot")?;
@@ -172,17 +177,33 @@ impl Process {
                     .map_err(|error| EngineError::Scratch { folder: folder.clone(), error })?,
             ),
         };
+        let (scratch, given) = match (scratch, inputs) {
+            (Some(mut scratch), Some(inputs)) => {
+                let inputs = inputs.clone();
+                let (scratch, given) = elsewhere(move || {
+                    let given = scratch.give(&inputs);
+                    (scratch, given)
+                })
+                .await
+                .ok_or(EngineError::ZygoteGone)?;
+                (Some(scratch), given.while_doing("lay out what a run is given")?)
+            }
+            (scratch, _) => (scratch, vec![]),
+        };
         let own = scratch.as_ref().map(Scratch::path);
         let (expected, has_room) = zygote.expected();
         let began_with = &self.began_with[usize::from(policy.walls == Walls::Nested)];
         began_with.store(expected.anonymous_bytes, Ordering::Relaxed);
-        let plan = plan::jar(&self.base, policy, own, expected);
-        let own_inodes = match &plan.directory {
-            JarDirectory::Memory { about, .. } => carboy_jail::own_inodes(about),
-            JarDirectory::Host { .. } => 0,
+        let plan = plan::jar(&self.base, policy, own, given, expected);
+        let (own_inodes, inodes) = match &plan.directory {
+            JarDirectory::Memory { about, inodes, .. } => {
+                let own = carboy_jail::own_inodes(about);
+                (own, inodes + own)
+            }
+            JarDirectory::Host { .. } => (0, 0),
         };
         let forked = zygote.fork(plan).await?;
-        let made = Made { own_inodes, has_room };
+        let made = Made { own_inodes, inodes, has_room };
         let jar = ProcessJar::sealed(forked, zygote, scratch, made, slot).await?;
         let Some(groups) = &self.groups else { return Ok(jar) };
         let limits = &policy.limits;
@@ -208,16 +229,28 @@ impl Tier for Process {
 
     /// Forks a jar and seals it. If the zygote dies meanwhile, another is asked: no guest code has
     /// run yet.
-    async fn make(&self, policy: &Policy) -> Result<ProcessJar, EngineError> {
+    async fn make(
+        &self,
+        policy: &Policy,
+        inputs: Option<&Arc<Inputs>>,
+    ) -> Result<ProcessJar, EngineError> {
         let endings = self.endings.load(Ordering::Relaxed);
         let meant_to_end = || self.endings.load(Ordering::Relaxed) != endings;
         let zygote = self.zygote(policy.walls).await?;
-        match self.make_from(zygote.clone(), policy).await {
+        match self.make_from(zygote.clone(), policy, inputs).await {
             Err(_) if zygote.has_gone().await && !meant_to_end() => {
-                self.make_from(self.zygote(policy.walls).await?, policy).await
+                self.make_from(self.zygote(policy.walls).await?, policy, inputs).await
             }
             made => made,
         }
+    }
+
+    fn settles(&self, policy: &Policy) -> bool {
+        plan::writes_to_host(policy.walls)
+    }
+
+    fn folders(&self) -> &[&'static str] {
+        &self.base.folders
     }
 
     fn holds(&self, policy: &Policy) -> Holds {

@@ -5,16 +5,17 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use carboy_jail::{Identity, open_directory, remove_tree};
+use carboy_jail::{HostSource, Identity, open_directory, remove_tree};
 use carboy_protocol::{LimitName, Limits};
-use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, Uid, chownat, fstatfs, mkdirat};
+use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, Uid, chownat, fstatfs, mkdirat, statat};
 use tokio::runtime::Handle;
 
 use super::collect::Collector;
 use super::tree::{MAX_DEPTH, walk};
 use crate::kernel::blocking::elsewhere;
 use crate::runner::Artifacts;
-use crate::tier::{Files, Left};
+use crate::tier::process::layout::lay_out;
+use crate::tier::{Files, Inputs, Left};
 
 /// A directory for the jar's user alone.
 pub(super) fn make_private(path: &Path, identity: &Identity) -> io::Result<()> {
@@ -31,13 +32,18 @@ pub(super) fn make_private(path: &Path, identity: &Identity) -> io::Result<()> {
 pub(super) struct Scratch {
     path: PathBuf,
     handle: OwnedFd,
+    /// What the run is given lies there, if it is given anything.
+    given: Option<PathBuf>,
+    /// The links that lead there from `jar`. They are not the guest's.
+    links: Vec<PathBuf>,
 }
 
 impl Scratch {
     /// Makes one at `path`.
     pub fn make(path: PathBuf, identity: &Identity) -> io::Result<Scratch> {
         make_private(&path, identity)?;
-        let scratch = Scratch { handle: open_directory(CWD, &path)?, path };
+        let scratch =
+            Scratch { handle: open_directory(CWD, &path)?, path, given: None, links: vec![] };
         for name in ["jar", "tmp"] {
             make_private(&scratch.path.join(name), identity)?;
         }
@@ -48,6 +54,15 @@ impl Scratch {
         &self.path
     }
 
+    /// Lays out what a run is given, and says what has to be readable for it.
+    pub fn give(&mut self, inputs: &Inputs) -> io::Result<Vec<HostSource>> {
+        let folder = self.path.with_extension("given");
+        self.given = Some(folder.clone());
+        let (readable, links) = lay_out(&folder, &self.path.join("jar"), inputs)?;
+        self.links = links;
+        Ok(readable)
+    }
+
     /// Bytes on the disk and entries. `None` if they cannot be counted, because the tree is too
     /// deep: no honest program makes such a tree.
     ///
@@ -55,24 +70,29 @@ impl Scratch {
     fn usage(&self, most: u64) -> Option<(u64, u64)> {
         let mut used = (0_u64, 0_u64);
         let mut deep = false;
+        let own = 2 + self.links.len() as u64;
         walk(&self.handle, &mut Vec::new(), &mut |entry| {
             used.1 += 1;
             if entry.kind() == FileType::RegularFile {
                 used.0 += u64::try_from(entry.found.st_blocks).unwrap_or(0) * 512;
             }
             deep = entry.path.len() >= MAX_DEPTH;
-            !deep && used.1 <= most.saturating_add(2)
+            !deep && used.1 <= most.saturating_add(own)
         });
-        // The two directories that we made are not the guest's.
-        (!deep).then_some((used.0, used.1.saturating_sub(2)))
+        // The two directories and the links that we made are not the guest's.
+        (!deep).then_some((used.0, used.1.saturating_sub(own)))
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
         let path = std::mem::take(&mut self.path);
+        let given = self.given.take();
         // What cannot be removed now goes when the helper ends, which removes all of it.
-        let remove = move || drop(remove_tree(&path));
+        let remove = move || {
+            drop(remove_tree(&path));
+            drop(given.map(|given| remove_tree(&given)));
+        };
         // The guest decided how much there is to remove, and the engine's thread is everybody's.
         match Handle::try_current() {
             Ok(runtime) => drop(runtime.spawn_blocking(remove)),
@@ -87,13 +107,29 @@ pub(super) struct Directory {
     handle: OwnedFd,
     /// How many inodes its file system uses itself, if it is in memory.
     own_inodes: u64,
+    /// Links to what the run is given, if it is in memory.
+    links: Vec<PathBuf>,
     /// On the host, if it is there. Removed after the process is gone.
     scratch: Option<Arc<Scratch>>,
 }
 
 impl Directory {
     pub fn new(handle: OwnedFd, own_inodes: u64, scratch: Option<Scratch>) -> Directory {
-        Directory { handle, own_inodes, scratch: scratch.map(Arc::new) }
+        Directory { handle, own_inodes, links: vec![], scratch: scratch.map(Arc::new) }
+    }
+
+    /// These links were made in it, and are not the guest's.
+    pub fn linked(&mut self, links: Vec<PathBuf>) {
+        self.own_inodes += links.len() as u64;
+        self.links = links;
+    }
+
+    /// Whether what we linked there still is a link: a file in its place counts as many inodes.
+    fn has_links(&self) -> bool {
+        self.links.iter().all(|name| {
+            let found = statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW);
+            found.is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Symlink)
+        })
     }
 
     /// Whether it is on the host.
@@ -112,7 +148,7 @@ impl Directory {
                 over: None,
                 space_full: space.f_bavail == 0,
                 files_full: space.f_ffree == 0,
-                untouched: space.f_files - space.f_ffree == self.own_inodes,
+                untouched: space.f_files - space.f_ffree == self.own_inodes && self.has_links(),
             }),
         }
     }
@@ -121,7 +157,9 @@ impl Directory {
     pub async fn artifacts(&self, run: &str, wanted: &Artifacts, limits: &Limits) -> Left {
         // Without a descriptor to spare nothing can be listed.
         let Ok(handle) = self.handle.try_clone() else { return Left::default() };
-        let collector = Collector::new(run, wanted, limits, self.is_on_host());
+        let links = self.scratch.as_ref().map_or(&self.links, |scratch| &scratch.links);
+        let mut collector = Collector::new(run, wanted, limits, self.is_on_host());
+        collector.links.clone_from(links);
         elsewhere(move || collector.collect(&handle)).await.unwrap_or_default()
     }
 }

@@ -2,11 +2,10 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use carboy_jail::{SealReport, receive};
-use carboy_protocol::{Layers, SetupFault, Walls};
+use carboy_jail::SealReport;
+use carboy_protocol::{Layers, Walls};
 
 use crate::error::EngineError;
-use crate::kernel::async_fd::watched;
 use crate::kernel::proc::{self, Status};
 
 /// How many filters a jar loads: the profile, and the one that revokes what sealing needed.
@@ -30,31 +29,6 @@ impl Drop for Unsealed {
     fn drop(&mut self) {
         if let Some(pidfd) = &self.0 {
             proc::kill(pidfd);
-        }
-    }
-}
-
-/// The report or the fault, and the descriptors that came with it.
-type LastWord = (Result<SealReport, SetupFault>, Vec<OwnedFd>);
-
-/// Waits for the one thing that a jar says before it closes its socket, with what came along.
-pub(super) async fn last_word(word: OwnedFd) -> std::io::Result<LastWord> {
-    rustix::io::ioctl_fionbio(&word, true)?;
-    let word = watched(word)?;
-    let mut said = None;
-    loop {
-        let mut ready = word.readable().await?;
-        let heard = ready.try_io(|socket| receive::<Result<_, _>>(socket.get_ref().as_fd()));
-        match (heard, said.is_some()) {
-            (Err(_would_block), _) => {}
-            (Ok(Ok(Some(word))), false) => said = Some(word),
-            // Its side is closed: it has said all, and nothing that sealing needed is left to it.
-            (Ok(Ok(None)), _) => {
-                let gone = || std::io::Error::other("it ended while sealing itself");
-                return said.ok_or_else(gone);
-            }
-            (Ok(Ok(Some(_))), true) => return Err(std::io::Error::other("it said two last words")),
-            (Ok(Err(error)), _) => return Err(error),
         }
     }
 }

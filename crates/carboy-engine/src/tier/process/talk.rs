@@ -1,17 +1,19 @@
 //! The words between the engine and a zygote: each a message on a socket pair, with descriptors.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use carboy_jail::{JarPlan, JarWalls, ZygotePlan, receive, send};
 use carboy_protocol::{FromZygote, ToZygote, WIRE_VERSION, Walls};
+use serde::de::DeserializeOwned;
 use tokio::io::AsyncReadExt;
 use tokio::io::unix::AsyncFd;
 use tokio::net::unix::pipe;
 use tokio::time::timeout;
 
 use crate::error::{EngineError, While};
+use crate::kernel::async_fd::watched;
 use crate::kernel::proc::{self, Status};
 
 /// How long an interpreter may take to start, and how long to import one module.
@@ -24,9 +26,18 @@ pub(super) async fn tell(
     control: &AsyncFd<OwnedFd>,
     message: &impl serde::Serialize,
 ) -> io::Result<()> {
+    tell_with(control, message, &[]).await
+}
+
+/// Sends a message with descriptors.
+pub(super) async fn tell_with(
+    control: &AsyncFd<OwnedFd>,
+    message: &impl serde::Serialize,
+    descriptors: &[BorrowedFd<'_>],
+) -> io::Result<()> {
     loop {
         let mut ready = control.writable().await?;
-        match ready.try_io(|socket| send(socket.get_ref().as_fd(), message, &[])) {
+        match ready.try_io(|socket| send(socket.get_ref().as_fd(), message, descriptors)) {
             Ok(result) => return result,
             Err(_would_block) => {}
         }
@@ -43,6 +54,27 @@ pub(super) async fn hear(control: &AsyncFd<OwnedFd>) -> io::Result<Heard> {
         match ready.try_io(|socket| receive(socket.get_ref().as_fd())) {
             Ok(result) => return result,
             Err(_would_block) => {}
+        }
+    }
+}
+
+/// Waits for the one thing that the other side says before it closes its socket, with what came along.
+pub(super) async fn only_word<T: DeserializeOwned>(word: OwnedFd) -> io::Result<(T, Vec<OwnedFd>)> {
+    rustix::io::ioctl_fionbio(&word, true)?;
+    let word = watched(word)?;
+    let mut said = None;
+    loop {
+        let mut ready = word.readable().await?;
+        let heard = ready.try_io(|socket| receive::<T>(socket.get_ref().as_fd()));
+        match (heard, said.is_some()) {
+            (Err(_would_block), _) => {}
+            (Ok(Ok(Some(word))), false) => said = Some(word),
+            // Its side is closed: it has said all. A jar has nothing left then that sealing needed.
+            (Ok(Ok(None)), _) => {
+                return said.ok_or_else(|| io::Error::other("it ended without a word"));
+            }
+            (Ok(Ok(Some(_))), true) => return Err(io::Error::other("it said two words")),
+            (Ok(Err(error)), _) => return Err(error),
         }
     }
 }

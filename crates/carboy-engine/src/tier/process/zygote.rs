@@ -63,7 +63,9 @@ pub(super) struct Zygote {
     born: Instant,
     reader: JoinHandle<()>,
     helper: tokio::sync::Mutex<Child>,
-    lifeline: Mutex<Option<OwnedFd>>,
+    /// Closed when this process ends or lets go of it; then the helper ends everything. Requests to hand
+    /// files into jars go through it.
+    lifeline: Mutex<Option<Arc<AsyncFd<OwnedFd>>>>,
     /// Another one serves in its place.
     retired: AtomicBool,
     /// What it stands behind.
@@ -112,8 +114,9 @@ impl Zygote {
         let (ours, theirs) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
                 .while_doing("make a socket pair")?;
-        let (lifeline_theirs, lifeline) =
-            pipe_with(PipeFlags::CLOEXEC).while_doing("make a pipe")?;
+        let (lifeline, lifeline_theirs) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+                .while_doing("make a socket pair")?;
         let (stderr_read, stderr_write) =
             pipe_with(PipeFlags::CLOEXEC).while_doing("make a pipe")?;
         let helper = Command::new(&base.installation.program)
@@ -130,6 +133,8 @@ impl Zygote {
         let stderr = tokio::spawn(keep_last(stderr_read));
         rustix::io::ioctl_fionbio(&ours, true).while_doing("prepare the control socket")?;
         let control = Arc::new(watched(ours).while_doing("watch the control socket")?);
+        rustix::io::ioctl_fionbio(&lifeline, true).while_doing("prepare the lifeline")?;
+        let lifeline = Arc::new(watched(lifeline).while_doing("watch the lifeline")?);
         let Greeted { pidfd, python, imported } =
             match greet(&control, &plan, jar_walls, &early).await {
                 Ok(Some(greeted)) => greeted,
@@ -248,6 +253,11 @@ impl Zygote {
             Ok(Err(fault)) => Err(EngineError::Walls(fault)),
             Err(_) => Err(EngineError::ZygoteGone),
         }
+    }
+
+    /// The way to its helper, unless it was shut down.
+    pub fn lifeline(&self) -> Option<Arc<AsyncFd<OwnedFd>>> {
+        self.lifeline.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Ends the zygote with all its jars and waits until nothing of it is left.

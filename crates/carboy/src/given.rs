@@ -1,0 +1,53 @@
+//! Files of this machine that a script may read, as they are named on the command line.
+
+use std::path::{Path, PathBuf};
+
+use carboy_protocol::{FileSource, Job};
+
+use crate::arguments::Given;
+use crate::failure::Failure;
+
+/// The job with these files and mounts.
+pub fn give(mut job: Job, given: &Given) -> Result<Job, Failure> {
+    for text in &given.files {
+        let (name, path) = file(text)?;
+        job = job.with_file(name, FileSource::Path(absolute(&path)?));
+    }
+    for text in &given.mounts {
+        let (place, path) = text.split_once('=').ok_or_else(|| {
+            Failure::usage(
+                format!("the mount {text} has no place"),
+                "name the place and the directory, for example --mount /data=./data",
+            )
+        })?;
+        job = job.with_mount(place, absolute(Path::new(path))?);
+    }
+    Ok(job)
+}
+
+/// The name of a file, and where it is. A path that is there as it stands has no name in front of it.
+fn file(text: &str) -> Result<(String, PathBuf), Failure> {
+    if let Some((name, path)) = text.split_once('=')
+        && !Path::new(text).exists()
+    {
+        return Ok((name.into(), path.into()));
+    }
+    let name = Path::new(text).file_name().and_then(|name| name.to_str()).ok_or_else(|| {
+        Failure::usage(
+            format!("the file {text} has no name"),
+            "name a file, for example --file sales.csv, or --file sales.csv=/srv/sales-2026.csv",
+        )
+    })?;
+    Ok((name.into(), text.into()))
+}
+
+/// A path as the engine wants it.
+fn absolute(path: &Path) -> Result<String, Failure> {
+    let absolute = std::path::absolute(path).map_err(Failure::os("find the current directory"))?;
+    absolute.into_os_string().into_string().map_err(|path| {
+        Failure::usage(
+            format!("the path {} is not UTF-8", path.display()),
+            "rename it, or hand in a link to it",
+        )
+    })
+}
