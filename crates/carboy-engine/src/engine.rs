@@ -188,6 +188,7 @@ impl Engine {
             guard: language::frame(language, report),
             tools: job.tools.clone(),
             strict: policy.strict,
+            displays: run::display_frame(&policy),
         };
         let contact = Contact {
             sink: options.chunks,
@@ -235,6 +236,8 @@ impl Engine {
             result_type: answer.type_name,
             result_text: answer.text,
             result_note: answer.note,
+            displays: record.displays,
+            display_note: record.display_note,
             error,
             stdout: record.stdout,
             stderr: record.stderr,

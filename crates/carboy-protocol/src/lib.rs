@@ -21,6 +21,7 @@
 
 mod artifact;
 pub mod base64;
+mod display;
 mod exit;
 mod fault;
 mod file;
@@ -41,6 +42,10 @@ mod visible;
 mod wire;
 
 pub use artifact::{Artifact, ArtifactWish, LeftOut, LeftOutReason};
+pub use display::{
+    Display, DisplayFault, Drawing, FigureForm, MAX_PIXELS, MediaType, TableForm, Written,
+    check as check_display,
+};
 pub use exit::ExitCode;
 pub use fault::PolicyFault;
 pub use file::{FileSource, INPUT_FOLDERS, INPUT_ROOT};
@@ -58,6 +63,6 @@ pub use text::OutputText;
 pub use tool::{Call, CallStatus, Tool, ToolCall, ToolFault, ToolFaultKind};
 pub use visible::{is_hidden, visible_json};
 pub use wire::{
-    FromJar, FromZygote, GuardFrame, GuardRefusal, GuestFailure, GuestResult, JobFrame,
-    ResultFault, SetupFault, ToJar, ToZygote, WIRE_VERSION,
+    DisplayFrame, FromJar, FromZygote, GuardFrame, GuardRefusal, GuestFailure, GuestResult,
+    JobFrame, ResultFault, SetupFault, ToJar, ToZygote, WIRE_VERSION,
 };

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{Artifact, LeftOut, LimitName, ToolCall, Walls};
+use crate::{Artifact, Display, LeftOut, LimitName, ToolCall, Walls};
 
 /// Whether the code ran to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -238,6 +238,12 @@ pub struct Outcome {
     /// What `result` leaves out of what it answered. The guest's own word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_note: Option<String>,
+    /// What it showed, in order: figures, tables, pictures. The guest's own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub displays: Vec<Display>,
+    /// What it showed and is not among `displays`. In part the guest's own word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub display_note: Option<String>,
     /// Why it did not end well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<GuestError>,

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::display::Drawing;
 use crate::fault::PolicyFault;
 use crate::language::LanguagePolicy;
 use crate::limits::{LimitName, Limits};
@@ -65,6 +66,8 @@ pub struct Policy {
     /// Whether a result that is not JSON is an error. Otherwise it is converted, by the table in
     /// docs/results.md.
     pub strict: bool,
+    /// How what it shows is drawn: figures, tables.
+    pub drawing: Drawing,
 }
 
 impl Policy {

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{Call, LanguageProfile, Tool, ToolFault};
+use crate::{Call, Display, Drawing, LanguageProfile, Tool, ToolFault};
 
 /// The version of these messages. Engine and zygote refuse each other when it differs.
-pub const WIRE_VERSION: u32 = 5;
+pub const WIRE_VERSION: u32 = 6;
 
 /// A layer that could not be set up: which one, at what step, on what object, with what answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -165,6 +165,23 @@ pub struct JobFrame {
     /// Its result must be JSON already.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict: bool,
+    /// How and how much it may show.
+    #[serde(default)]
+    pub displays: DisplayFrame,
+}
+
+/// How and how much a job may show, for the jar to keep to. The engine takes no more either.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DisplayFrame {
+    /// How many displays there may be.
+    pub most: u64,
+    /// How many bytes of JSON the data of each may have.
+    pub bytes: u64,
+    /// How many all of them together.
+    pub total_bytes: u64,
+    /// How they are drawn.
+    #[serde(flatten)]
+    pub drawing: Drawing,
 }
 
 /// What the runtime half of the guard goes by.
@@ -270,6 +287,13 @@ pub enum FromJar {
     Ready {},
     /// The code calls a tool, and goes on.
     Call(Call),
+    /// The code shows something, and goes on.
+    Display(Display),
+    /// The code showed something that is not among the displays. Said at most once, before the last frame.
+    LeftOut {
+        /// What, and why.
+        note: String,
+    },
     /// The code ran to its end.
     Done(GuestResult),
     /// The code raised.

@@ -28,10 +28,15 @@ macro_rules! module {
 const BOOT: (&str, &str) = module!("boot");
 
 /// The modules of the Python half. Each imports only those before it, and the last one is started.
-const MODULES: [(&str, &str); 21] = [
+const MODULES: [(&str, &str); 23] = [
     module!("language"),
     module!("values"),
     module!("frames"),
+    module!("forms"),
+    module!("tables"),
+    module!("convert"),
+    module!("displays"),
+    module!("showing"),
     module!("refusal"),
     module!("grants"),
     module!("texts"),
@@ -41,9 +46,6 @@ const MODULES: [(&str, &str); 21] = [
     module!("guard"),
     module!("tools"),
     module!("callee"),
-    module!("forms"),
-    module!("tables"),
-    module!("convert"),
     module!("answers"),
     module!("execute"),
     module!("job"),

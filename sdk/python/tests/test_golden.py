@@ -126,7 +126,14 @@ def test_a_converted_result_says_what_it_was(golden: Path) -> None:
     assert outcome.result_text == "   a\n0  1"
     assert outcome.result_note is not None and "5000 rows" in outcome.result_note
     assert (outcome.stdout_omitted, outcome.stderr_omitted) == (90, 0)
+    assert [one.media_type for one in outcome.displays] == [
+        "image/png",
+        "text/html",
+        "application/vnd.plotly.v1+json",
+    ]
+    assert outcome.display_note == "1 more displays are left out: 3 are allowed"
     plain = carboy.Outcome.from_dict(message(golden, "outcome")["outcome"]["outcome"])
+    assert (plain.displays, plain.display_note) == ([], None)
     assert (plain.result_type, plain.result_text, plain.result_note) == (None, None, None)
 
 

@@ -54,6 +54,8 @@ pub(crate) fn rejected(id: String, walls: Walls, report: &Report) -> Outcome {
         result_type: None,
         result_text: None,
         result_note: None,
+        displays: vec![],
+        display_note: None,
         error: Some(error),
         stdout: Output::default(),
         stderr: Output::default(),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use carboy_protocol::{Denial, LimitName, Output, ToolCall};
+use carboy_protocol::{Denial, Display, LimitName, Output, ToolCall};
 
 use crate::error::EngineError;
 use crate::facts::{Ending, Facts, Refused};
@@ -22,6 +22,8 @@ pub(crate) struct Record {
     pub wall: Duration,
     pub tool_calls: Vec<ToolCall>,
     pub left: Left,
+    pub displays: Vec<Display>,
+    pub display_note: Option<String>,
 }
 
 impl<J: Jar> Watch<'_, J> {
@@ -57,6 +59,7 @@ impl<J: Jar> Watch<'_, J> {
             }
         }
         let (stdout, stderr) = self.stdio.outputs().await;
+        let (displays, display_note) = self.displays.shown();
         Ok(Record {
             ending,
             facts,
@@ -67,6 +70,8 @@ impl<J: Jar> Watch<'_, J> {
             wall,
             tool_calls: self.tools.made(),
             left,
+            displays,
+            display_note,
         })
     }
 

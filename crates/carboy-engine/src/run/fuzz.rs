@@ -142,7 +142,7 @@ fn failure(chance: &mut Chance) -> String {
 
 /// What a jar might say in one frame.
 fn message(chance: &mut Chance) -> Vec<u8> {
-    let text = match chance.below(8) {
+    let text = match chance.below(9) {
         0 => format!(r#"{{"done":{{"result":{}}}}}"#, value(chance, 4)),
         1 => format!(
             r#"{{"done":{{"result":{},"type":{},"text":{},"note":{}}}}}"#,
@@ -172,6 +172,11 @@ fn message(chance: &mut Chance) -> Vec<u8> {
             serde_json::to_string(&chance.text()).unwrap(),
             value(chance, 2),
             value(chance, 2)
+        ),
+        7 => format!(
+            r#"{{"display":{{"media_type":"{}","data":{}}}}}"#,
+            chance.of(&["image/png", "text/html", "application/json", "text/javascript"]),
+            value(chance, 3)
         ),
         _ => value(chance, 4),
     };
@@ -273,6 +278,7 @@ async fn hear(chance: &mut Chance, limits: &Limits) -> Ending {
         guard: None,
         tools: vec![],
         strict: chance.one_in(2),
+        displays: Default::default(),
     };
     let mut speech = Speech::new(&carboy_protocol::ToJar::Job(job), limits).unwrap();
     let bytes = stream(chance);

@@ -3,11 +3,12 @@
 //! A run borrows its jar. `watch` waits until something decides how the run ends; what it waits for
 //! is in `stdio` (what the code prints), `speech` (the frames both ways), `tools` and `deadline` (calls
 //! to the caller and the time they take), `refusals` (calls that the filter announces) with their
-//! `share` of the engine's time, and `meter` (what is measured). `finish` ends the jar and adds up.
+//! `share` of the engine's time, and `meter` (what is measured); `displays` keeps what the code showed. `finish` ends the jar and adds up.
 //! `import` is what comes before a run, if anything does.
 
 mod contact;
 mod deadline;
+mod displays;
 mod finish;
 #[cfg(test)]
 mod fuzz;
@@ -30,6 +31,7 @@ use crate::run::watch::Watch;
 use crate::tier::Jar;
 
 pub(crate) use contact::{Contact, cancelled};
+pub(crate) use displays::frame as display_frame;
 pub(crate) use import::import;
 
 /// Runs one job in `jar` to its end. The jar has been killed then, or has answered and waits to be.

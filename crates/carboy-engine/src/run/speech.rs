@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use carboy_protocol::frame::{self, Decoder, FrameFault};
 use carboy_protocol::json::{self, JsonFault, MAX_DEPTH};
-use carboy_protocol::{FromJar, GuestResult, LimitName, Limits, ToJar};
+use carboy_protocol::{Display, FromJar, GuestResult, LimitName, Limits, ToJar, check_display};
 use serde_json::value::RawValue;
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
@@ -26,6 +26,8 @@ const FRAME_ROOM: u64 = 64 << 10;
 const AROUND: usize = 2;
 /// How a frame with a result begins. Only a result has a depth that is a limit.
 const RESULT: &[u8] = br#"{"done":{"result":"#;
+/// How a frame with a display begins. What is wrong with one is no reason to end a run.
+const DISPLAY: &[u8] = br#"{"display":{"#;
 /// From this length on a frame is read on another thread: the guest decides how long it is, and the
 /// engine's own thread is everybody's.
 const LONG_FRAME: usize = 64 << 10;
@@ -36,20 +38,25 @@ const CLOSING: Duration = Duration::from_millis(100);
 pub(super) enum Heard {
     /// A call, after which the code goes on.
     Call(Call),
+    /// A display, or why it cannot be kept; the code goes on.
+    Display(Result<Display, String>),
+    /// What the jar says that it left out of its displays.
+    LeftOut(String),
     /// The end: the last frame, or something that is none.
     Last(Ending),
 }
 
-/// How large a result may be.
+/// How large a result and a display may be.
 #[derive(Clone, Copy)]
-struct ResultBounds {
+struct Bounds {
     bytes: u64,
     depth: u64,
+    display_bytes: u64,
 }
 
 /// Both directions.
 pub(super) struct Speech {
-    bounds: ResultBounds,
+    bounds: Bounds,
     decoder: Decoder,
     /// How much came through the pipe for the result since the last call.
     said_bytes: u64,
@@ -65,12 +72,18 @@ pub(super) struct Speech {
 impl Speech {
     /// Begins with the job, or whatever the jar is told.
     pub fn new(message: &ToJar, limits: &Limits) -> Result<Speech, EngineError> {
-        let most = usize::try_from(limits.result_bytes + FRAME_ROOM).unwrap_or(usize::MAX);
+        let display_bytes = if limits.displays == 0 { 0 } else { limits.display_bytes };
+        let most = limits.result_bytes.max(display_bytes) + FRAME_ROOM;
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
         let body =
             serde_json::to_vec(message).map_err(io::Error::other).while_doing("write the job")?;
         let first = frame::encode(&body).map_err(io::Error::other).while_doing("frame the job")?;
         Ok(Speech {
-            bounds: ResultBounds { bytes: limits.result_bytes, depth: limits.result_depth },
+            bounds: Bounds {
+                bytes: limits.result_bytes,
+                depth: limits.result_depth,
+                display_bytes,
+            },
             decoder: Decoder::new(most),
             said_bytes: 0,
             overlong: false,
@@ -154,15 +167,32 @@ impl Speech {
             }
         };
         Some(match parsed {
-            Ok(FromJar::Call(call)) => {
-                self.said_bytes = self.decoder.held() as u64;
+            Ok(Ok(FromJar::Call(call))) => {
+                self.goes_on();
                 Heard::Call(call)
             }
-            Ok(FromJar::Ready {}) => broken("it said that it was ready"),
+            Ok(Ok(FromJar::Display(display))) => {
+                self.goes_on();
+                Heard::Display(Ok(display))
+            }
+            Ok(Err(why)) => {
+                self.goes_on();
+                Heard::Display(Err(why))
+            }
+            Ok(Ok(FromJar::LeftOut { note })) => {
+                self.goes_on();
+                Heard::LeftOut(note)
+            }
+            Ok(Ok(FromJar::Ready {})) => broken("it said that it was ready"),
             Ok(_) if self.decoder.held() > 0 => broken("it said more after its last frame"),
-            Ok(last) => Heard::Last(Ending::Said(last)),
+            Ok(Ok(last)) => Heard::Last(Ending::Said(last)),
             Err(ending) => Heard::Last(ending),
         })
+    }
+
+    /// The frame was not the last one, and the next is measured by itself.
+    fn goes_on(&mut self) {
+        self.said_bytes = self.decoder.held() as u64;
     }
 
     /// What it means that nothing more comes.
@@ -181,12 +211,17 @@ fn broken(what: &str) -> Heard {
     Heard::Last(Ending::BrokenFrame(what.into()))
 }
 
-/// Checks a frame, and only then builds a message from it.
-fn parse(body: &[u8], bounds: ResultBounds) -> Result<FromJar, Ending> {
+/// Checks a frame, and only then builds a message from it: one, or why a display is none.
+fn parse(body: &[u8], bounds: Bounds) -> Result<Result<FromJar, String>, Ending> {
     let depth = match json::depth(body, MAX_DEPTH + AROUND) {
         Ok(depth) => depth as u64,
         Err(JsonFault::TooDeep) if body.starts_with(RESULT) => {
             return Err(Ending::Limit(LimitName::ResultDepth));
+        }
+        Err(fault @ (JsonFault::TooDeep | JsonFault::LongNumber | JsonFault::Infinite))
+            if body.starts_with(DISPLAY) =>
+        {
+            return Ok(Err(fault.to_string()));
         }
         Err(fault) => return Err(Ending::BrokenFrame(fault.to_string())),
     };
@@ -202,8 +237,21 @@ fn parse(body: &[u8], bounds: ResultBounds) -> Result<FromJar, Ending> {
         FromJar::Done(answer) if says_too_much(answer) => {
             Err(Ending::BrokenFrame("it said too much about its result".into()))
         }
-        _ => Ok(message),
+        FromJar::Display(display) => match refused(display, bounds.display_bytes) {
+            Some(why) => Ok(Err(why)),
+            None => Ok(Ok(message)),
+        },
+        _ => Ok(Ok(message)),
     }
+}
+
+/// Why a display cannot be kept, if it cannot. Its length is looked at before its content.
+fn refused(display: &Display, most: u64) -> Option<String> {
+    let bytes = display.data.get().len() as u64;
+    if bytes > most {
+        return Some(format!("it has {bytes} bytes of JSON, and {most} are allowed"));
+    }
+    check_display(display).err().map(|fault| fault.to_string())
 }
 
 fn length(result: &Option<Box<RawValue>>) -> u64 {
@@ -231,6 +279,7 @@ mod tests {
             guard: None,
             tools: vec![],
             strict: false,
+            displays: Default::default(),
         };
         Speech::new(&ToJar::Job(job), limits).unwrap()
     }
@@ -247,7 +296,7 @@ mod tests {
         }
         match speech.next().await {
             Some(Heard::Last(ending)) => ending,
-            Some(Heard::Call(call)) => panic!("a call: {call:?}"),
+            Some(_) => panic!("no end"),
             None => speech.finish(),
         }
     }
@@ -313,6 +362,55 @@ mod tests {
         assert_broken(said(&claim, &limits).await, "longer than it sent");
         claim.extend([0; 10]);
         assert_limit(said(&claim, &limits).await, LimitName::ResultBytes);
+    }
+
+    /// What becomes of one display under these limits.
+    async fn shown(display: &str, limits: &Limits) -> Result<Display, String> {
+        let mut speech = speech(limits);
+        assert!(speech.feed(&framed(&format!(r#"{{"display":{display}}}"#))).is_none());
+        match speech.next().await {
+            Some(Heard::Display(shown)) => shown,
+            Some(Heard::Last(ending)) => Err(format!("{ending:?}")),
+            _ => panic!("no display"),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_display_is_checked_and_one_that_cannot_be_kept_is_no_end() {
+        let limits = Limits { result_bytes: 16, display_bytes: 200, ..Limits::default() };
+        let html = r#"{"media_type":"text/html","data":"<b>"}"#;
+        assert_eq!(shown(html, &limits).await.unwrap().data.get(), "\"<b>\"");
+        let deep = "[".repeat(MAX_DEPTH + 1) + &"]".repeat(MAX_DEPTH + 1);
+        for (media_type, data, why) in [
+            ("text/html", format!("\"{}\"", "x".repeat(199)), "201 bytes"),
+            ("text/html", "7".into(), "not text"),
+            ("image/png", "\"####\"".into(), "not base64"),
+            ("image/png", "\"/9j/\"".into(), "not of its media type"),
+            ("application/json", deep, "too deep"),
+            ("application/json", "1e999".into(), "too large"),
+            // Those that a jar of ours cannot send.
+            ("application/json", "NaN".into(), "BrokenFrame"),
+            ("text/javascript", "\"\"".into(), "BrokenFrame"),
+            ("text/html", "\"\",\"trusted\":true".into(), "BrokenFrame"),
+            ("text/html", "\"\\ud800\"".into(), "BrokenFrame"),
+        ] {
+            let display = format!(r#"{{"media_type":"{media_type}","data":{data}}}"#);
+            let found = shown(&display, &limits).await.unwrap_err();
+            assert!(found.contains(why), "{display}: {found}");
+        }
+        // However many there are, the result is measured by itself.
+        let mut speech = speech(&limits);
+        for _ in 0..20 {
+            assert!(speech.feed(&framed(&format!(r#"{{"display":{html}}}"#))).is_none());
+            assert!(matches!(speech.next().await, Some(Heard::Display(Ok(_)))));
+        }
+        assert!(speech.feed(&framed(r#"{"left_out":{"note":"one"}}"#)).is_none());
+        assert!(matches!(speech.next().await, Some(Heard::LeftOut(_))));
+        assert!(speech.feed(&framed(r#"{"done":{"result":7}}"#)).is_none());
+        assert!(matches!(speech.next().await, Some(Heard::Last(Ending::Said(_)))));
+        let done = framed(r#"{"done":{}}"#);
+        let after = framed(&format!(r#"{{"display":{html}}}"#));
+        assert_broken(said(&[done, after].concat(), &limits).await, "more after its last frame");
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::error::{EngineError, While};
 use crate::facts::Ending;
 use crate::run::contact::{Contact, cancelled};
 use crate::run::deadline::Deadline;
+use crate::run::displays::Displays;
 use crate::run::meter::Meter;
 use crate::run::refusals::Refusals;
 use crate::run::speech::{Heard, Speech};
@@ -32,6 +33,7 @@ pub(super) struct Watch<'a, J: Jar> {
     pub speech: Speech,
     pub meter: Meter<'a>,
     pub tools: Tools<'a>,
+    pub displays: Displays<'a>,
     pub deadline: Deadline,
     pub refusals: Refusals<'a>,
     pub run: &'a str,
@@ -53,6 +55,7 @@ impl<'a, J: Jar> Watch<'a, J> {
             speech: Speech::new(&message, limits)?,
             meter: Meter::new(jar, limits)?,
             tools: Tools::new(contact.tools, limits, contact.host),
+            displays: Displays::new(limits),
             deadline: Deadline::new(Moment::now() + Duration::from_millis(limits.wall_ms)),
             refusals: Refusals::new(jar.about(), limits),
             run: contact.run,
@@ -172,6 +175,8 @@ impl<'a, J: Jar> Watch<'a, J> {
     fn take(&mut self, heard: Heard) -> Option<Ending> {
         match heard {
             Heard::Call(call) => self.tools.take(call, &mut self.deadline),
+            Heard::Display(display) => self.displays.take(display),
+            Heard::LeftOut(note) => self.displays.left_out(note),
             Heard::Last(ending) => Some(ending),
         }
     }

@@ -24,7 +24,9 @@ pub(crate) fn decide(
         Ending::Said(FromJar::Done(answer)) => return Ok(answer),
         Ending::Said(FromJar::Failed(failure)) => raised(*failure, facts, refused, limits),
         Ending::Said(FromJar::BadResult { fault, detail }) => words::bad_result(fault, &detail),
-        Ending::Said(FromJar::Ready {} | FromJar::Call(_)) => words::broken("it did not answer"),
+        Ending::Said(
+            FromJar::Ready {} | FromJar::Call(_) | FromJar::Display(_) | FromJar::LeftOut { .. },
+        ) => words::broken("it did not answer"),
         Ending::BrokenFrame(what) => words::broken(&what),
         Ending::PipeClosed => words::pipe_closed(),
         Ending::Limit(name) => words::limit(name, limits),

@@ -174,6 +174,37 @@ limits! {
         crossed: "the result nests deeper than {} levels or contains itself",
         hint: "return a flatter value",
     }
+    /// Figures, tables and pictures that the outcome keeps of what the run showed. Those after them are left
+    /// out, and the run goes on.
+    Displays displays {
+        unit: Count,
+        default: 20,
+        least: 0,
+        most: 10_000,
+        words: "{} displays",
+        crossed: "the run showed more than {} displays, and the others were left out",
+        hint: "show a summary, such as one figure with several axes",
+    }
+    /// The data of one display, as JSON has it. A longer one is left out, and the run goes on.
+    DisplayBytes display_bytes {
+        unit: Bytes,
+        default: 4 * MIB,
+        least: 16,
+        most: 64 * MIB,
+        words: "{} of JSON in one display",
+        crossed: "a display had more than {} of JSON and was left out",
+        hint: "show less, such as a smaller figure, or write a file",
+    }
+    /// The data of all displays together, as JSON has it. What does not fit is left out, and the run goes on.
+    DisplayTotalBytes display_total_bytes {
+        unit: Bytes,
+        default: 16 * MIB,
+        least: 16,
+        most: GIB,
+        words: "{} of JSON in all displays",
+        crossed: "displays had more than {} of JSON together, and some were left out",
+        hint: "show less, or write files",
+    }
     /// Everything written below the jar's directory and its temporary directory.
     FileBytes file_bytes {
         unit: Bytes,

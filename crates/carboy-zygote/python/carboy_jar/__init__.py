@@ -9,6 +9,6 @@ costs. So what a jar does before and after its code is little, and modules that 
 (`threading` has much to do after a fork) are not imported.
 
 Each module imports only those that stand before it:
-    language, values, frames, refusal, grants, texts, sentries, patches, faces, guard, tools, callee,
-    forms, tables, convert, answers, execute, job, computer, children, zygote
+    language, values, frames, forms, tables, convert, displays, showing, refusal, grants, texts, sentries,
+    patches, faces, guard, tools, callee, answers, execute, job, computer, children, zygote
 """

@@ -6,6 +6,7 @@ import traceback
 
 from .callee import failed_callee
 from .convert import converted
+from .displays import show_answer
 from .forms import TooDeep
 from .guard import named_by_guard
 from .refusal import GuardError
@@ -59,6 +60,7 @@ def as_json(value: object) -> bytes:
 
 def encode_converted(value: object) -> bytes:
     """The frame for a result that is not JSON already."""
+    show_answer(value)
     try:
         # The result comes first: the engine knows by that what is too deep.
         return b'{"done":' + as_json(converted(value)) + b"}"

@@ -17,6 +17,7 @@ from _thread import get_ident
 from time import monotonic
 
 from .computer import fonts, shared_memory
+from .showing import SHOWN
 
 TYPE_CHECKING = False  # As in `typing`, which no jar needs.
 if TYPE_CHECKING:
@@ -202,6 +203,7 @@ CHANGES: dict[str, Callable[[Any], None]] = {
     "matplotlib.font_manager": fonts,
     "psutil._pslinux": own_processors,
     "threadpoolctl": thread_pools,
+    **SHOWN,
 }
 
 

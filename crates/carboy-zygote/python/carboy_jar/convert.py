@@ -236,7 +236,7 @@ def row(self: Conversion, value: Any, depth: int) -> Any:
 
 def figure(self: Conversion, value: Any, depth: int) -> Any:
     """Something that is drawn: a file is its form."""
-    self.note("a figure is no result: save it as a file, with savefig('plot.png') for example")
+    self.note("a figure has no JSON form; as the answer it is shown, and stands in `displays`")
     if depth == 0:
         raise WithoutForm
     return text_of(value, MOST_INSIDE)

@@ -12,9 +12,11 @@ import sys
 import types
 
 from .answers import LAST_RESORT, NAME, encode_failure, encode_result
+from .displays import begin, close, show_open
 from .execute import execute
 from .frames import JOB, read_frame, write_frame, write_last_frame
 from .guard import guarded
+from .showing import offer_notebook
 from .tools import offer
 from .values import DECODE, clean, encode
 
@@ -64,11 +66,14 @@ def run_job(job: dict[str, Any], space: Space, finish: Callable[[], None]) -> by
         code = job["guard"].get("code", code)
     try:
         value = execute(code, space)
+        # Before exit functions close them.
+        show_open()
         finish()
         value = space.get("result", value)
     except SystemExit as error:
         if error.code not in (None, 0):
             return encode_failure(error)
+        show_open()
         finish()
         value = space.get("result")
     return encode_result(value, "strict" in job)
@@ -130,12 +135,15 @@ def answer(job: dict[str, Any], space: Space) -> bytes:
     try:
         if "environment" in job:
             os.environ.update(job["environment"])
+        begin(job["displays"])
+        offer_notebook(job["code"])
         return run_job(job, space, finish)
     except BaseException as error:
         # Kept: what the code held when it failed is a fact that the engine may look at.
         Failed.error = error
         try:
             body = encode_failure(error)
+            show_open()
             finish()
         except MemoryError:
             return LAST_RESORT
@@ -170,6 +178,7 @@ def main() -> None:
     if os.getpid() != own:
         # A child that the code forked has come to the end of the code. It has no answer to give.
         os._exit(0)
+    close()
     write_last_frame(body)
     # The engine ends the jar. Until then nothing more is to be done.
     while os.read(JOB, 1):

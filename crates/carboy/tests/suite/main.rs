@@ -17,6 +17,7 @@ mod command;
 mod confidentiality;
 mod conformance;
 mod denials;
+mod displays;
 mod fail_closed;
 mod frames;
 mod guard;

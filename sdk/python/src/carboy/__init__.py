@@ -12,6 +12,7 @@ from ._artifacts import Artifact, Artifacts, ArtifactWish
 from ._async_sandbox import AsyncRunStream, AsyncSandbox
 from ._check import Violation
 from ._default import run
+from ._displays import Display
 from ._errors import (
     BusyError,
     CarboyError,
@@ -33,7 +34,7 @@ from ._outcome import (
     RunError,
     TimeLimitError,
 )
-from ._policy import Language, Policy
+from ._policy import Drawing, Language, Policy
 from ._record import (
     Chunk,
     Denial,
@@ -64,6 +65,8 @@ __all__ = [
     "CrashError",
     "Denial",
     "DeniedError",
+    "Display",
+    "Drawing",
     "EngineError",
     "EngineGoneError",
     "Error",

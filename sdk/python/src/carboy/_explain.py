@@ -145,6 +145,12 @@ def explanation(outcome: Record) -> str:
     if failed:
         names = sorted({f"{call.tool} ({call.status})" for call in failed})
         lines.append(f"tool calls without a value: {beginning(', '.join(names), 500)}")
+    if outcome.displays:
+        lines.append(
+            f"shown: {', '.join(one_line(one.media_type, 100) for one in outcome.displays)}"
+        )
+    if outcome.display_note:
+        lines.append(f"not shown: {one_line(outcome.display_note)}")
     if outcome.artifacts:
         files = [f"{one_line(file.path, 100)} ({size(file.bytes)})" for file in outcome.artifacts]
         left = f" and {len(files) - 10} more" if len(files) > 10 else ""

@@ -1,6 +1,7 @@
-"""Outcomes in notebooks: a small table.
+"""Outcomes in notebooks: a small table, and below it what the code showed.
 
-All that the guest wrote is escaped and bounded, and nothing in it is loaded or run.
+All that the guest wrote is escaped and bounded, or stands in a sandboxed frame: nothing in it is loaded or
+run.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from html import escape
 
 from . import _explain
+from ._displays import harmless
 from ._record import Record
 from ._visible import shown
 
@@ -15,7 +17,7 @@ _MOST = 4_000
 
 
 def table(outcome: Record) -> str:
-    """The outcome as a table without style, script or link."""
+    """The outcome as a table without style, script or link, and its displays."""
     usage = outcome.usage
     rows: list[tuple[str, str]] = [("status", outcome.status)]
     if outcome.error is None:
@@ -39,6 +41,8 @@ def table(outcome: Record) -> str:
     for name, text, truncated in texts:
         if text:
             rows.append(_explain.titled(name, text, _MOST, truncated))
+    if outcome.display_note:
+        rows.append(_explain.titled("left out", outcome.display_note, _MOST, False))
     rows.append(
         (
             "used",
@@ -48,4 +52,5 @@ def table(outcome: Record) -> str:
     cells = "".join(
         f"<tr><th>{escape(name)}</th><td><pre>{escape(text)}</pre></td></tr>" for name, text in rows
     )
-    return f"<table>{cells}</table>"
+    shown_below = "".join(f"<div>{harmless(display)}</div>" for display in outcome.displays)
+    return f"<table>{cells}</table>{shown_below}"

@@ -18,9 +18,10 @@ class Limits:
 
     Defaults: 30 s on the clock, 10 s of processor time, 256 MiB of memory, 200 kB kept of each
     stream of output, 16 MiB of printed output, 1 MiB of JSON in the result, 100 levels of nesting
-    in the result, 10 MiB in files, 1,000 files and directories, 1,000 artifacts, 64 MiB in
-    artifacts, 64 files open at once, 32 threads beside the main one, 0 child processes, 1,000
-    refused calls, 1,000 tool calls, 16 MiB of JSON in the arguments of tool calls.
+    in the result, 20 displays, 4 MiB of JSON in one display, 16 MiB of JSON in all displays, 10 MiB
+    in files, 1,000 files and directories, 1,000 artifacts, 64 MiB in artifacts, 64 files open at
+    once, 32 threads beside the main one, 0 child processes, 1,000 refused calls, 1,000 tool calls,
+    16 MiB of JSON in the arguments of tool calls.
     """
 
     wall_ms: int | None = None
@@ -39,6 +40,14 @@ class Limits:
     """The JSON text of the result."""
     result_depth: int | None = None
     """Levels of lists and objects in the result."""
+    displays: int | None = None
+    """Figures, tables and pictures that the outcome keeps of what the run showed. Those after them
+    are left out, and the run goes on."""
+    display_bytes: int | str | None = None
+    """The data of one display, as JSON has it. A longer one is left out, and the run goes on."""
+    display_total_bytes: int | str | None = None
+    """The data of all displays together, as JSON has it. What does not fit is left out, and the run
+    goes on."""
     file_bytes: int | str | None = None
     """Everything written below the jar's directory and its temporary directory."""
     files: int | None = None
@@ -73,6 +82,9 @@ class LimitsByName(TypedDict, total=False):
     printed_bytes: int | str
     result_bytes: int | str
     result_depth: int
+    displays: int
+    display_bytes: int | str
+    display_total_bytes: int | str
     file_bytes: int | str
     files: int
     artifacts: int
@@ -94,6 +106,9 @@ DEFAULT_LIMITS: dict[str, int] = {
     "printed_bytes": 16_777_216,
     "result_bytes": 1_048_576,
     "result_depth": 100,
+    "displays": 20,
+    "display_bytes": 4_194_304,
+    "display_total_bytes": 16_777_216,
     "file_bytes": 10_485_760,
     "files": 1_000,
     "artifacts": 1_000,
@@ -171,6 +186,9 @@ UNITS: dict[str, Unit] = {
     "printed_bytes": "bytes",
     "result_bytes": "bytes",
     "result_depth": "count",
+    "displays": "count",
+    "display_bytes": "bytes",
+    "display_total_bytes": "bytes",
     "file_bytes": "bytes",
     "files": "count",
     "artifacts": "count",
@@ -192,6 +210,9 @@ WORDS: dict[str, str] = {
     "printed_bytes": "{} of printed output",
     "result_bytes": "{} of JSON in the result",
     "result_depth": "{} levels of nesting in the result",
+    "displays": "{} displays",
+    "display_bytes": "{} of JSON in one display",
+    "display_total_bytes": "{} of JSON in all displays",
     "file_bytes": "{} in files",
     "files": "{} files and directories",
     "artifacts": "{} artifacts",

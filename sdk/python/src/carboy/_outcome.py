@@ -49,6 +49,9 @@ class Outcome(Record):
     def _repr_html_(self) -> str:
         return _html.table(self)
 
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        return {"text/plain": repr(self), "text/html": _html.table(self)}
+
 
 class RunError(CarboyError):
     """The code did not run to its end, and the caller asked for that to be raised."""

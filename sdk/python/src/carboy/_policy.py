@@ -18,6 +18,8 @@ if TYPE_CHECKING:  # In `typing` from CPython 3.11 on; only type checkers read i
     from typing_extensions import Unpack
 
 Profile = Literal["open", "agent", "hook"]
+FigureForm = Literal["png", "svg"]
+TableForm = Literal["html", "arrow"]
 Walls = Literal["full", "nested"]
 
 
@@ -39,6 +41,15 @@ class Language:
 
 
 @dataclass(frozen=True)
+class Drawing:
+    """How what the code shows is drawn; docs/results.md of the repository says what can be shown."""
+
+    figures: FigureForm | None = None
+    tables: TableForm | None = None
+    """`arrow` is HTML, and the whole table as Arrow behind it: what `Outcome.frame()` reads."""
+
+
+@dataclass(frozen=True)
 class Policy:
     """What the code may do and how much it may use."""
 
@@ -51,6 +62,7 @@ class Policy:
     """The least Landlock version that must be enforced; a run is refused where the kernel has less."""
     cgroup: bool | None = None
     """Whether a control group must bound each run; it is refused where none is delegated."""
+    drawing: Drawing | None = None
 
     @classmethod
     def preset(
@@ -62,6 +74,7 @@ class Policy:
         strict: bool | None = None,
         landlock_abi: int | None = None,
         cgroup: bool | None = None,
+        drawing: Drawing | None = None,
         **limits: Unpack[LimitsByName],
     ) -> Policy:
         """A named policy: `low`, `medium`, `high` or `max`, with these limits changed."""
@@ -73,7 +86,7 @@ class Policy:
             if limit not in DEFAULT_LIMITS:
                 raise _unexpected(limit)
         changed = replace(Limits(**PRESETS[name]), **limits)
-        return cls(changed, walls, language, strict, landlock_abi, cgroup)
+        return cls(changed, walls, language, strict, landlock_abi, cgroup, drawing)
 
     def to_dict(self) -> dict[str, Any]:
         """The policy in the engine's own form, as JSON."""
@@ -92,6 +105,8 @@ class Policy:
             body["language"] = {"profile": self.language}
         elif self.language is not None:
             body["language"] = _present(self.language, Language, "language")
+        if self.drawing is not None:
+            body["drawing"] = _present(self.drawing, Drawing, "drawing")
         return _checked(body)
 
 
@@ -113,12 +128,27 @@ def _unexpected(keyword: str) -> _KeywordError:
 
 PolicyLike = Preset | Policy | Mapping[str, Any]
 
-_WORDS = {"walls": get_args(Walls), "profile": get_args(Profile), "network": ("none",)}
+_WORDS = {
+    "walls": get_args(Walls),
+    "profile": get_args(Profile),
+    "network": ("none",),
+    "figures": get_args(FigureForm),
+    "tables": get_args(TableForm),
+}
 
 
 def _checked(body: Mapping[str, Any]) -> dict[str, Any]:
     """A policy in the engine's own form, if it is one. What a number may be is for the engine to say."""
-    keys = ("walls", "landlock_abi", "cgroup", "network", "limits", "language", "strict")
+    keys = (
+        "walls",
+        "landlock_abi",
+        "cgroup",
+        "network",
+        "limits",
+        "language",
+        "strict",
+        "drawing",
+    )
     _check_keys("a policy", body, keys)
     demanded = body.get("landlock_abi", 0)
     if type(demanded) is not int or demanded < 0:
@@ -134,7 +164,10 @@ def _checked(body: Mapping[str, Any]) -> dict[str, Any]:
             must = "a number of bytes or text such as '64MiB'" if is_size else "a whole number"
             raise RequestError(f"limits.{name} must be {must}, was {value!r}")
     _check_keys("language", language, ("profile", "imports"))
-    for part, name in ((body, "walls"), (body, "network"), (language, "profile")):
+    drawing = _part(body, "drawing")
+    _check_keys("drawing", drawing, ("figures", "tables"))
+    chosen = [(body, "walls"), (body, "network"), (language, "profile")]
+    for part, name in (*chosen, (drawing, "figures"), (drawing, "tables")):
         if name in part and part[name] not in _WORDS[name]:
             words = " or ".join(map(repr, _WORDS[name]))
             raise RequestError(f"{name} must be {words}, was {part[name]!r}")
@@ -162,7 +195,9 @@ def _check_keys(what: str, part: Mapping[str, Any], known: tuple[str, ...]) -> N
         )
 
 
-def _present(part: Any, kind: type[Limits] | type[Language], name: str) -> dict[str, Any]:
+def _present(
+    part: Any, kind: type[Limits] | type[Language] | type[Drawing], name: str
+) -> dict[str, Any]:
     if not isinstance(part, kind):
         raise RequestError(f"{name} must be a carboy.{kind.__name__}, not {type(part).__name__}")
     values = ((field.name, getattr(part, field.name)) for field in fields(part))

@@ -39,8 +39,8 @@ _STRICT = "The answer must be JSON: dicts with text keys, lists, text, numbers, 
 _CONVERTED = (
     "The answer becomes JSON: frames become lists of records (at most 1000 rows), arrays, sets and "
     "tuples lists, dates text by ISO 8601, durations seconds, `Decimal`, paths and UUIDs text, bytes "
-    "base64, dataclasses and models dicts, NaN null. Figures and other objects have no JSON form: "
-    "save them as files."
+    "base64, dataclasses and models dicts, NaN null. Figures, tables and "
+    "pictures are shown as in a notebook: `plt.show()`, `fig.show()`, `display(x)`, or as the answer."
 )
 
 

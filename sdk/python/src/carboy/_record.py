@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from ._artifacts import Artifact, Artifacts, Kept
+from ._displays import Display
 
 T = TypeVar("T")
 
@@ -125,6 +126,10 @@ class Record:
     """How Python shows the answer, where it has no JSON form; `result` is `None` then."""
     result_note: str | None
     """What `result` leaves out of the answer, such as rows of a long table."""
+    displays: list[Display]
+    """What the code showed, in order."""
+    display_note: str | None
+    """What it showed and is not among `displays`, and why."""
     error: Error | None
     stdout: str
     stderr: str
@@ -201,6 +206,8 @@ _MAKERS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
     "result_type": lambda body: body.get("result_type"),
     "result_text": lambda body: body.get("result_text"),
     "result_note": lambda body: body.get("result_note"),
+    "displays": lambda body: [_made(Display, each) for each in body.get("displays", ())],
+    "display_note": lambda body: body.get("display_note"),
     "error": lambda body: _error(body.get("error")),
     "stdout": lambda body: body["stdout"]["text"],
     "stderr": lambda body: body["stderr"]["text"],
