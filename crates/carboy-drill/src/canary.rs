@@ -139,6 +139,11 @@ impl Canary {
         }))
     }
 
+    /// What no jar may read.
+    pub fn secret(&self) -> &str {
+        &self.secret
+    }
+
     fn look(&self) -> io::Result<BTreeMap<String, Seen>> {
         let mut all = BTreeMap::new();
         for entry in std::fs::read_dir(&self.folder)? {

@@ -16,13 +16,16 @@ mod held;
 mod host_facts;
 mod neighbours;
 pub mod row;
+mod tray;
 pub mod workers;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use carboy_engine::{Config, Engine, EngineError, PoolConfig, RunError, ablated};
+use carboy_engine::{
+    Artifacts, Config, Engine, EngineError, PoolConfig, RunError, RunOptions, ablated,
+};
 use carboy_protocol::{Job, Outcome, Policy, Status, Walls};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex, OnceCell};
@@ -34,6 +37,7 @@ use canary::{HOLD_IN_CONTROL, random};
 use clean::Traces;
 use end::{end, failing};
 use neighbours::{Judged, Neighbours};
+use tray::Tray;
 
 const CORPUS: &[&str] = &include!(concat!(env!("OUT_DIR"), "/corpus.rs"));
 
@@ -220,6 +224,7 @@ impl Drill {
         row: &Row,
         limits: carboy_protocol::Limits,
         context: &str,
+        tray: &Arc<Tray>,
     ) -> Result<Vec<Outcome>, RunError> {
         let job = |code: &String| {
             let policy = Policy { walls: self.walls, limits: limits.clone(), ..Policy::default() };
@@ -227,7 +232,9 @@ impl Drill {
             let context = serde_json::value::RawValue::from_string(context.to_owned());
             job.inputs.extend(context.ok().map(|context| ("context".into(), context)));
             let engine = self.engine.clone();
-            tokio::spawn(async move { engine.run(job).await })
+            let artifacts = Artifacts::Keep(tray.clone());
+            let options = RunOptions { artifacts, ..RunOptions::default() };
+            tokio::spawn(async move { engine.run_with(job, options).await })
         };
         let gone = failing("run");
         let mut outcomes = Vec::new();
@@ -257,11 +264,15 @@ impl Drill {
             let mut canary = Canary::plant().map_err(os)?;
             let generated = self.generated(limits.clone())?;
             let context = canary.context(HOLD, &generated).map_err(os)?.to_string();
-            let outcomes = self.programs(row, limits, &context).await?;
+            let tray = Arc::new(Tray::default());
+            let outcomes = self.programs(row, limits, &context, &tray).await?;
             let said: Vec<String> = outcomes.iter().map(everything_said).collect();
             let said: Vec<&str> = said.iter().map(String::as_str).collect();
             let all_there = ablated().is_empty();
             faults.extend(canary.damage(&said, all_there).map_err(&os)?);
+            if tray.holds(canary.secret()) {
+                faults.push("the secret came out as an artifact".into());
+            }
             if !all_there {
                 // With a layer less a run may end in other ways. What counts is the damage.
                 return Ok(outcomes.last().map_or(String::new(), end));
@@ -316,7 +327,8 @@ impl Drill {
         let canary = Canary::plant().map_err(os)?;
         let generated = self.generated(limits.clone())?;
         let context = canary.context(HOLD_IN_CONTROL, &generated).map_err(os)?.to_string();
-        let outcomes = self.programs(row, limits, &context).await?;
+        let tray = Arc::new(Tray::default());
+        let outcomes = self.programs(row, limits, &context, &tray).await?;
         let ended = outcomes.last().map_or(String::new(), end);
         if ended != "ok" {
             faults.push(format!("the control failed: with more allowed it ended {ended}"));

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use carboy_engine::{Config, Engine, GateConfig, RunError, RunOptions};
+use carboy_engine::{Artifacts, Config, Engine, GateConfig, RunError, RunOptions};
 use carboy_protocol::{Job, Limits, Policy, Walls};
 use tokio::task::JoinSet;
 
@@ -18,6 +18,7 @@ use crate::canary::call_numbers;
 use crate::end::{end, failing};
 use crate::held::Meter;
 use crate::row::Row;
+use crate::tray::Tray;
 
 /// What an innocent run may take, as a multiple of what it takes beside a plain busy loop.
 const TIMES: f64 = 3.0;
@@ -188,7 +189,8 @@ async fn again(engine: Arc<Engine>, job: Job) -> Result<Vec<(String, Duration)>,
     let began = Instant::now();
     let mut ended = Vec::new();
     loop {
-        let options = RunOptions { tenant: "hostile".into(), ..RunOptions::default() };
+        let artifacts = Artifacts::Keep(Arc::new(Tray::default()));
+        let options = RunOptions { tenant: "hostile".into(), artifacts, ..RunOptions::default() };
         let outcome = engine.run_with(job.clone(), options).await?;
         let lived = Duration::from_secs_f64(outcome.usage.wall_ms.max(0.0) / 1e3);
         ended.push((end(&outcome), lived.saturating_sub(time)));
