@@ -1,14 +1,13 @@
 //! What this host offers, layer by layer, and whether both walls really stand on it.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 
 use carboy_protocol::{Job, Limits, Policy, SetupFault, Status, Walls};
 use serde::Serialize;
 
 use crate::engine::Engine;
 use crate::error::{EngineError, RunError};
-use crate::host::Host;
+use crate::host::{Because, Host, closed_at};
 use crate::tier::process::Preload;
 
 /// How one layer is.
@@ -74,6 +73,7 @@ pub async fn examine(engine: &Engine) -> Report {
         format!("CPython {} at {}{place}", python.version, python.program.display()),
     ));
     rows.extend(closed(engine));
+    rows.extend(packages(engine));
     let (full_row, full_fault) = trial(engine, "full walls", Walls::Full).await;
     let (nested_row, _) = trial(engine, "nested walls", Walls::Nested).await;
     let (full, nested) = (full_row.state == State::Ok, nested_row.state == State::Ok);
@@ -90,17 +90,36 @@ pub async fn examine(engine: &Engine) -> Report {
     Report { rows, full, nested }
 }
 
+/// What can be read of the host besides what every program reads, and what is named there and cannot be.
+fn packages(engine: &Engine) -> Vec<Row> {
+    let shown = engine.shown().iter().filter(|(_, because)| !because.contains(&Because::System));
+    let shown = shown.map(|(path, because)| {
+        let because: Vec<String> = because.iter().map(ToString::to_string).collect();
+        // As root, whose jars are another user.
+        let only = match engine.host().spare_id.filter(|_| engine.host().uid == 0) {
+            Some(user) if engine.is_out_of_reach(path) => {
+                format!("; not in nested walls, where user {user} cannot enter")
+            }
+            _ => String::new(),
+        };
+        row("can be read", State::Ok, format!("{} ({}){only}", path.display(), because.join(", ")))
+    });
+    let left_out = engine.python().layout.left_out.iter().map(|one| {
+        let (path, by) = (one.path.display(), one.named_by.display());
+        let offers = format!("{path}, which {by} names: {}", one.why);
+        let setting = Some("install the package itself, not a pointer to it".into());
+        Row { layer: "left out", state: State::Note, offers, setting }
+    });
+    shown.chain(left_out).collect()
+}
+
 /// The first directory on the way to the interpreter that the user of a root engine's jars cannot enter. In
 /// nested walls they see the host's own files, so nothing gets them past it.
 fn closed(engine: &Engine) -> Option<Row> {
     let user = engine.host().spare_id.filter(|_| engine.host().uid == 0)?;
     let program = engine.python().program.canonicalize().ok()?;
-    let mut folders: Vec<_> = program.ancestors().skip(1).collect();
-    folders.reverse();
-    let is_closed = |folder: &&&std::path::Path| {
-        fs::metadata(folder).is_ok_and(|found| found.permissions().mode() & 0o001 == 0)
-    };
-    let folder = folders.iter().find(is_closed)?.display();
+    let folder = closed_at(&program)?;
+    let folder = folder.display();
     let offers = format!("user {user} cannot enter {folder}, so nested walls cannot start it");
     let setting = format!("chmod o+x {folder}, or --python with one that every user can read");
     Some(missing("interpreter", offers, setting))

@@ -1,5 +1,6 @@
 //! The engine: validates a job, takes a jar, runs it, says what came of it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,7 +14,7 @@ use crate::admit::files::{self, Zones};
 use crate::admit::gate::{Gate, GateConfig};
 use crate::admit::{language, request};
 use crate::error::{EngineError, RequestError, RunError};
-use crate::host::{Host, Installation, Python, Versions};
+use crate::host::{Because, Host, Installation, Python, Versions};
 use crate::kernel::blocking::elsewhere;
 use crate::kernel::cgroup::{Bounds, Tree};
 use crate::kernel::id::new_id;
@@ -118,6 +119,16 @@ impl Engine {
     /// The interpreter it runs.
     pub fn python(&self) -> &Python {
         &self.base().python
+    }
+
+    /// What of the host can be read, each with because of what.
+    pub(crate) fn shown(&self) -> &BTreeMap<PathBuf, BTreeSet<Because>> {
+        &self.base().because
+    }
+
+    /// Whether only the engine itself can reach something of that, and not its jars in nested walls.
+    pub(crate) fn is_out_of_reach(&self, path: &Path) -> bool {
+        self.base().is_out_of_reach(path)
     }
 
     /// The modules that are to be preloaded. Which of them are imported in each jar is known once a

@@ -41,7 +41,7 @@ pub use admit::gate::GateConfig;
 pub use carboy_sys::Machine;
 pub use engine::{Config, Engine};
 pub use error::{Busy, EngineError, RequestError, RunError};
-pub use host::{Host, Installation, Memory, Python, Versions};
+pub use host::{Because, Host, Installation, Layout, LeftOut, Memory, Python, Shown, Versions};
 pub use kernel::id::new_id;
 pub use plan::{Plan, ablated};
 pub use pool::PoolConfig;

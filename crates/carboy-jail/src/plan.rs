@@ -172,6 +172,8 @@ pub struct LandlockPlan {
     pub instead: Vec<Substitute>,
     /// Paths that can be read, with everything below them.
     pub readable: Vec<PathBuf>,
+    /// Directories that can be listed, with everything below them, and whose files cannot be read by this.
+    pub listed: Vec<PathBuf>,
 }
 
 /// What is the same for every jar of a zygote.

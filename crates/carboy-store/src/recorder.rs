@@ -69,12 +69,7 @@ impl Describe for Engine {
     }
 
     fn packages(&self) -> Vec<PathBuf> {
-        let python = self.python();
-        let version = format!("lib/python{}/site-packages", python.language);
-        let places = python.readable.iter().flat_map(|place| {
-            [version.as_str(), "site-packages", "dist-packages"].map(|below| place.join(below))
-        });
-        places.filter(|place| place.is_dir()).collect()
+        self.python().layout.packages.clone()
     }
 
     fn plan(&self, policy: &Policy) -> Option<String> {

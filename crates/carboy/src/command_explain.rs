@@ -46,6 +46,13 @@ impl Page {
     }
 }
 
+/// Because of what something can be read, as a remark.
+fn because(plan: &Plan, path: &Path) -> String {
+    let because = plan.because.get(path).into_iter().flatten();
+    let because: Vec<String> = because.map(ToString::to_string).collect();
+    if because.is_empty() { String::new() } else { format!(": {}", because.join(", ")) }
+}
+
 /// What the caller asked for, with every default.
 fn describe_policy(page: &mut Page, policy: &Policy) {
     page.heading("policy");
@@ -103,7 +110,8 @@ fn describe(plan: &Plan, paint: Paint) -> String {
     page.heading("can be read");
     if plan.zygote.mounts.is_empty() {
         for path in &plan.walls.landlock.readable {
-            page.path(path, "by Landlock's rules, on the host's own tree");
+            let because = because(plan, path);
+            page.path(path, &format!("by Landlock's rules, on the host's own tree{because}"));
         }
     }
     for mount in &plan.zygote.mounts {
@@ -112,7 +120,14 @@ fn describe(plan: &Plan, paint: Paint) -> String {
             MountKind::File => "read-only",
             MountKind::Device => "device",
         };
-        page.path(&mount.target, remark);
+        page.path(&mount.target, &format!("{remark}{}", because(plan, &mount.target)));
+    }
+    for path in &plan.walls.landlock.listed {
+        page.path(path, "only the names of its files");
+    }
+    for one in &plan.left_out {
+        let by = one.named_by.display();
+        page.path(&one.path, &format!("cannot, though {by} names it: {}", one.why));
     }
     describe_generated(&mut page, plan);
     page.heading("can be written");

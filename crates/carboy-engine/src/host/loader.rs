@@ -1,34 +1,56 @@
 //! Where an interpreter's loader and libraries lie, if not where distributions keep them.
 //!
 //! In a store like Nix's every program names its own loader, and that finds libraries in places of its own.
-//! Such an interpreter is asked for the map of its memory; any other is not, because that takes time.
+//! Such an interpreter is asked for the map of its memory; any other is not, because that takes time. Of any
+//! other the folders count that it and the modules of its library name themselves.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+use crate::host::elf::Elf;
 
 /// Where distributions keep the loader. What it loads lies where plans look anyway.
 const USUAL: [&str; 2] = ["/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"];
 
-/// Loads the extension modules that need libraries, without `site`, so that no package runs.
+/// Stores that hold what every program of theirs needs, each in a folder of its own. All of one is for everybody
+/// to read, and nobody can tell which parts a package needs.
+const STORES: [&str; 2] = ["/nix/store", "/gnu/store"];
+
+/// The modules of the standard library that need libraries of others.
+const MODULES: [&str; 8] =
+    ["_ctypes", "_ssl", "_sqlite3", "_bz2", "_lzma", "_zstd", "zlib", "pyexpat"];
+
+/// Loads these modules, without `site`, so that no package runs, and says which libraries that took.
 const QUESTION: &str = "
-for name in ('_ctypes', '_ssl', '_sqlite3', '_bz2', '_lzma', '_zstd', 'zlib', 'pyexpat'):
+import sys
+for name in sys.argv[1:]:
     try: __import__(name)
     except ImportError: pass
 paths = {line.rstrip().split(None, 5)[-1] for line in open('/proc/self/maps')}
 print(*sorted(path for path in paths if '.so' in path.rpartition('/')[2]), sep='\\n')
 ";
 
-/// The loader and the folders of libraries of a program whose loader lies in no usual place.
-pub(super) fn elsewhere(program: &Path) -> Vec<PathBuf> {
-    let Some(loader) =
-        loader_of(program).filter(|found| !USUAL.iter().any(|one| found == Path::new(one)))
-    else {
-        return vec![];
-    };
-    let asked =
-        Command::new(program).args(["-I", "-S", "-c", QUESTION]).stdin(Stdio::null()).output();
+/// What an interpreter needs of loaders and libraries that lie in no usual place. `stdlib` are the folders of
+/// its standard library.
+pub(super) fn elsewhere(program: &Path, stdlib: &[PathBuf]) -> Vec<PathBuf> {
+    let real = program.canonicalize().unwrap_or_else(|_| program.to_path_buf());
+    if let Some(store) = STORES.iter().find(|store| real.starts_with(store)) {
+        return vec![store.into()];
+    }
+    let loader = Elf::open(&real).and_then(|elf| elf.loader());
+    match loader.filter(|found| !USUAL.iter().any(|one| found == Path::new(one))) {
+        Some(loader) => mapped(program, loader),
+        None => named(&real, stdlib),
+    }
+}
+
+/// A loader of its own, and the folders in which it found libraries.
+fn mapped(program: &Path, loader: PathBuf) -> Vec<PathBuf> {
+    let asked = Command::new(program)
+        .args(["-I", "-S", "-c", QUESTION])
+        .args(MODULES)
+        .stdin(Stdio::null())
+        .output();
     let said = asked.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
     let mut paths = vec![loader];
     paths.extend(said.unwrap_or_default().lines().map(Path::new).map(|library| {
@@ -41,6 +63,23 @@ pub(super) fn elsewhere(program: &Path) -> Vec<PathBuf> {
     paths
 }
 
+/// The folders that an interpreter and the modules of its library name as those of their libraries.
+fn named(program: &Path, stdlib: &[PathBuf]) -> Vec<PathBuf> {
+    let modules = stdlib.iter().filter_map(|folder| folder.join("lib-dynload").read_dir().ok());
+    let modules = modules.flatten().filter_map(Result::ok).filter(|entry| {
+        let name = entry.file_name();
+        name.to_str().is_some_and(|name| MODULES.contains(&name.split('.').next().unwrap_or(name)))
+    });
+    let files = modules.map(|entry| entry.path()).chain([program.to_path_buf()]);
+    let folders = files.filter_map(|file| Some(Elf::open(&file)?.folders(file.parent()?)));
+    let is_whole =
+        |folder: &PathBuf| folder.canonicalize().is_ok_and(|real| is_for_libraries(&real));
+    let mut found: Vec<PathBuf> = folders.flatten().filter(is_whole).collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
 /// Whether a folder is there for libraries. Of any other only the library itself is shown to a jar.
 fn is_for_libraries(folder: &Path) -> bool {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
@@ -48,43 +87,9 @@ fn is_for_libraries(folder: &Path) -> bool {
     !shared && (name.starts_with("lib") || name.ends_with("-linux-gnu"))
 }
 
-/// The loader that a program names (`PT_INTERP`), if it is a 64-bit ELF file of this byte order.
-fn loader_of(program: &Path) -> Option<PathBuf> {
-    let file = File::open(program).ok()?;
-    let bytes = |at: u64, count: usize| {
-        let mut found = vec![0; count];
-        file.read_exact_at(&mut found, at).ok().map(|()| found)
-    };
-    let number = |at: u64, count: usize| {
-        let mut wide = [0; 8];
-        wide[..count].copy_from_slice(&bytes(at, count)?);
-        Some(u64::from_le_bytes(wide))
-    };
-    if bytes(0, 6)? != *b"\x7fELF\x02\x01" {
-        return None;
-    }
-    let (first, size, count) = (number(32, 8)?, number(54, 2)?, number(56, 2)?);
-    let at = (0..count)
-        .map(|index| first.saturating_add(index * size))
-        .find(|at| number(*at, 4) == Some(3))?;
-    let (start, length) = (number(at + 8, 8)?, number(at + 32, 8)?);
-    let text = bytes(start, usize::try_from(length.min(4096)).ok()?)?;
-    let text = text.split(|byte| *byte == 0).next()?;
-    Some(String::from_utf8(text.to_vec()).ok()?.into())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_program_names_its_loader_and_a_text_does_not() {
-        let own = std::env::current_exe().unwrap();
-        let found = loader_of(&own).unwrap();
-        assert!(found.to_string_lossy().contains("/ld-linux") && found.exists(), "{found:?}");
-        assert_eq!(loader_of(Path::new("/proc/self/status")), None);
-        assert_eq!(loader_of(Path::new("/nothing")), None);
-    }
 
     #[test]
     fn only_folders_of_libraries_are_shown_whole() {

@@ -1,10 +1,13 @@
 //! What this host is and offers, as far as planning needs it: who we are, which interpreter there is,
 //! where the parts of carboy lie.
 
+mod elf;
 mod install;
+mod layout;
 mod loader;
 mod memory;
 mod python;
+mod way;
 
 use std::fs;
 
@@ -12,8 +15,10 @@ use rustix::process::{getegid, geteuid, getpriority_process};
 use serde::Serialize;
 
 pub use install::Installation;
+pub use layout::{Because, Layout, LeftOut, Shown};
 pub use memory::Memory;
 pub use python::{Python, Versions};
+pub(crate) use way::{closed_at, walk};
 
 /// A user id that nothing on a host owns: above every range that distributions hand out.
 const NOBODY: u32 = 1_900_000_000;

@@ -7,7 +7,8 @@ use carboy_protocol::{PythonVersion, supported_pythons};
 use serde::{Deserialize, Serialize};
 
 use crate::error::RequestError;
-use crate::host::loader;
+use crate::host::layout::{Layout, Parts};
+use crate::host::way::walk;
 
 /// Which versions of CPython an engine takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,14 +32,14 @@ pub struct Python {
     pub language: PythonVersion,
     /// The venv it belongs to.
     pub venv: Option<PathBuf>,
-    /// Directories and files it reads: its prefix or standard library, its shared library.
-    pub readable: Vec<PathBuf>,
+    /// What it reads of the host, and because of what.
+    pub layout: Layout,
 }
 
 /// What an interpreter says of itself. Asked without `site`, so that no package runs, and written
 /// without `json`, whose import would take as long as everything else.
 const QUESTION: &str = "
-import sys, sysconfig
+import site, sys, sysconfig
 from _json import encode_basestring_ascii as text
 def show(value):
     if isinstance(value, dict):
@@ -49,6 +50,9 @@ def show(value):
 try: maps = [line.split()[-1] for line in open('/proc/self/maps')]
 except OSError: maps = []
 libraries = sorted({path for path in maps if '/libpython' in path})
+stdlib = [sysconfig.get_path('stdlib'), sysconfig.get_path('platstdlib')]
+# Some lay packages out otherwise in a venv. These are to be those of the interpreter itself.
+sys.prefix, sys.exec_prefix = sys.base_prefix, sys.base_exec_prefix
 print(show({
   'program': sys.executable,
   'implementation': sys.implementation.name,
@@ -56,7 +60,9 @@ print(show({
   'flags': sys.abiflags,
   'prefix': sys.base_prefix,
   'exec_prefix': sys.base_exec_prefix,
-  'stdlib': [sysconfig.get_path('stdlib'), sysconfig.get_path('platstdlib')],
+  'stdlib': stdlib,
+  'sites': site.getsitepackages([sys.prefix, sys.exec_prefix]),
+  'library_folder': sys.platlibdir,
   'libraries': libraries,
 }))
 ";
@@ -70,17 +76,16 @@ struct Answer {
     prefix: PathBuf,
     exec_prefix: PathBuf,
     stdlib: [PathBuf; 2],
+    sites: Vec<PathBuf>,
+    library_folder: String,
     libraries: Vec<PathBuf>,
 }
-
-/// Prefixes that hold much besides Python; only Python's own parts of them are shown to a jar.
-const SHARED_PREFIXES: [&str; 3] = ["/", "/usr", "/usr/local"];
 
 impl Python {
     /// Finds `name` (a path, or a name on `PATH`) and asks it what it is.
     pub fn find(name: &Path, versions: Versions) -> Result<Python, RequestError> {
         let wrong = |why: String| RequestError::Python { path: name.into(), why };
-        let program = locate(name).ok_or_else(|| wrong("there is no such program".into()))?;
+        let program = locate(name).ok_or_else(|| wrong(gone(name)))?;
         let output = Command::new(&program)
             .args(["-I", "-S", "-c", QUESTION])
             .stdin(Stdio::null())
@@ -89,7 +94,8 @@ impl Python {
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
             let last = said.lines().last().unwrap_or("no answer").to_owned();
-            return Err(wrong(format!("it does not start: {last}")));
+            let base = moved(&program).unwrap_or_default();
+            return Err(wrong(format!("it does not start: {last}{base}")));
         }
         let answer: Answer = serde_json::from_slice(&output.stdout)
             .map_err(|_| wrong("it does not answer like a Python".into()))?;
@@ -113,43 +119,52 @@ impl Python {
         // Its own word for where it is: what we were given may be a script that starts it.
         let program = answer.program.clone();
         let venv = venv_of(&program);
-        let readable = answer.readable(language, &program, venv.as_deref());
+        let layout = answer.layout(language, &program, venv.as_deref());
         let version = format!("{language}.{micro}");
-        Ok(Python { program, version, language, venv, readable })
+        Ok(Python { program, version, language, venv, layout })
     }
 }
 
 impl Answer {
-    fn readable(
-        &self,
-        language: PythonVersion,
-        program: &Path,
-        venv: Option<&Path>,
-    ) -> Vec<PathBuf> {
-        let mut paths = Vec::new();
-        let shared = |path: &Path| SHARED_PREFIXES.iter().any(|known| path == Path::new(known));
-        for prefix in [&self.prefix, &self.exec_prefix] {
-            if !shared(prefix) {
-                paths.push(prefix.clone());
-            }
-        }
-        paths.extend(self.stdlib.iter().cloned());
-        if shared(&self.prefix) {
-            // Debian keeps packages for all its interpreters here, and local ones there.
-            paths.push("/usr/lib/python3".into());
-            paths.push(format!("/usr/local/lib/python{language}").into());
-            // Fedora keeps those without machine code and local ones here.
-            paths.push(format!("/usr/lib/python{language}").into());
-            paths.push(format!("/usr/local/lib64/python{language}").into());
-        }
-        paths.extend(program.canonicalize());
-        paths.extend(venv.map(Path::to_path_buf));
-        // The shared library, if it has one: where the loader really found it.
-        paths.extend(self.libraries.iter().cloned());
-        paths.extend(loader::elsewhere(program));
-        paths.retain(|path| path.exists());
-        paths
+    fn layout(&self, language: PythonVersion, program: &Path, venv: Option<&Path>) -> Layout {
+        let in_venv = |venv: &Path| {
+            let folders = [self.library_folder.as_str(), "lib"];
+            folders.map(|folder| venv.join(format!("{folder}/python{language}/site-packages")))
+        };
+        let mut venv_sites = venv.map(in_venv).map(Vec::from).unwrap_or_default();
+        venv_sites.dedup();
+        Layout::look(&Parts {
+            program,
+            venv,
+            prefixes: [&self.prefix, &self.exec_prefix],
+            stdlib: &self.stdlib,
+            own_sites: &self.sites,
+            venv_sites: &venv_sites,
+            libraries: &self.libraries,
+        })
     }
+}
+
+/// Why there is no program of a name.
+fn gone(name: &Path) -> String {
+    let Ok(target) = std::fs::read_link(name) else { return "there is no such program".into() };
+    let target = name.parent().unwrap_or(Path::new("/")).join(target);
+    let base = moved(name).unwrap_or_default();
+    format!("it is a link to {}, which does not exist{base}", target.display())
+}
+
+/// What to do about a venv whose interpreter is no longer where it was.
+fn moved(program: &Path) -> Option<String> {
+    let venv = venv_of(&std::path::absolute(program).ok()?)?;
+    let settings = std::fs::read_to_string(venv.join("pyvenv.cfg")).ok()?;
+    let values = settings.lines().filter_map(|line| line.split_once('='));
+    let home =
+        values.filter(|(key, _)| key.trim() == "home").map(|(_, value)| value.trim()).next()?;
+    let is_there = walk(Path::new(home)).is_some();
+    (!is_there).then(|| {
+        let venv = venv.display();
+        format!("; the venv {venv} was made from an interpreter in {home}, which is gone: make the venv again")
+    })
 }
 
 /// An absolute path to the program, with links as they are.

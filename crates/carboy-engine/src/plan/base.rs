@@ -1,14 +1,15 @@
 //! What every plan on this host has in common, resolved once: which files an interpreter needs, where
 //! they really lie, and who jars run as.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use carboy_jail::{Link, Mount};
 use carboy_protocol::{INPUT_FOLDERS, INPUT_ROOT};
 
-use crate::host::{Host, Installation, Python};
-use crate::plan::readable;
+use crate::host::{Because, Host, Installation, Python, closed_at};
+use crate::plan::readable::{self, Tree};
 
 /// What is to run, and on what.
 #[derive(Clone, Debug)]
@@ -22,6 +23,10 @@ pub(crate) struct Base {
     pub mounts: Vec<Mount>,
     /// The symbolic links on the way there.
     pub links: Vec<Link>,
+    /// Because of what each of these is there.
+    pub because: BTreeMap<PathBuf, BTreeSet<Because>>,
+    /// Those that only somebody with the engine's rights can reach.
+    pub closed: BTreeSet<PathBuf>,
     /// The temporary directory inside a private root: `/tmp`, unless that would cover something that
     /// is to be read.
     pub temporary: PathBuf,
@@ -43,7 +48,9 @@ impl Base {
     ) -> Base {
         #[cfg(feature = "ablation")]
         let host = crate::plan::ablation::host(host);
-        let (mounts, links) = readable::tree(&readable::paths(&python));
+        let Tree { mounts, links, because } = readable::tree(&readable::paths(&python));
+        let targets = mounts.iter().map(|mount| &mount.target).chain(&python.layout.listed);
+        let closed = targets.filter(|path| closed_at(path).is_some()).cloned().collect();
         let temporary = temporary(&mounts, &links).into();
         let folders = folders(&mounts, &links);
         let executable = python.program.canonicalize().ok();
@@ -55,11 +62,24 @@ impl Base {
             preload,
             mounts,
             links,
+            because,
+            closed,
             temporary,
             folders,
             executable,
             since,
         }
+    }
+}
+
+impl Base {
+    /// Whether something is named among the packages, or holds libraries, and only the engine can reach it.
+    pub fn is_out_of_reach(&self, path: &Path) -> bool {
+        let is_named = |because: &Because| {
+            matches!(because, Because::Libraries | Because::Pth(_) | Because::Link(_))
+        };
+        let because = self.because.get(path);
+        self.closed.contains(path) && because.is_none_or(|all| all.iter().all(is_named))
     }
 }
 
@@ -92,7 +112,7 @@ mod tests {
     use carboy_protocol::{Policy, PythonVersion, Walls};
 
     use super::*;
-    use crate::host::Memory;
+    use crate::host::{Layout, Memory, Shown};
     use crate::plan::Plan;
 
     #[test]
@@ -132,12 +152,16 @@ mod tests {
             memory: Memory::default(),
         };
         let installation = Installation { program: "/x/carboy".into() };
+        let shown = |path| Shown { path, because: Because::Interpreter };
         let python = Python {
-            program,
+            program: program.clone(),
             version: "3.11.0".into(),
             language: PythonVersion { major: 3, minor: 11 },
             venv: None,
-            readable: vec![folder.join("lib")],
+            layout: Layout {
+                shown: vec![shown(program.clone()), shown(folder.join("lib"))],
+                ..Layout::default()
+            },
         };
         let base = Base::resolve(host, installation, python, vec![]);
         let plans = || {

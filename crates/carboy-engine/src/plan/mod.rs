@@ -16,7 +16,7 @@ mod readable;
 mod walls;
 mod zygote;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use carboy_jail::{JarDirectory, JarPlan, JarWalls, ZygotePlan};
@@ -25,6 +25,7 @@ use serde::Serialize;
 
 use crate::error::EngineError;
 use crate::facts::Baseline;
+use crate::host::{Because, LeftOut};
 
 pub use ablation::ablated;
 pub(crate) use base::Base;
@@ -45,6 +46,10 @@ pub struct Plan {
     /// What this jar is sealed to. Memory limits are counted from what the zygote holds, so they
     /// stand here as if it held nothing.
     pub jar: JarPlan,
+    /// Because of what each part of the host can be read.
+    pub because: BTreeMap<PathBuf, BTreeSet<Because>>,
+    /// What is named among the packages and cannot be read.
+    pub left_out: Vec<LeftOut>,
 }
 
 impl Plan {
@@ -73,6 +78,8 @@ impl Plan {
             zygote: zygote(base, policy.walls, None, &base.preload),
             walls: walls(base, policy.walls, &profile(&base.host, policy.walls)?)?,
             jar: jar(base, policy, folder, vec![], Baseline::default()),
+            because: base.because.clone(),
+            left_out: base.python.layout.left_out.clone(),
         })
     }
 }

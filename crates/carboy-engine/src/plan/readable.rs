@@ -1,12 +1,12 @@
 //! Which files of the host an interpreter reads, and where they really lie.
 
-use std::collections::BTreeSet;
-use std::path::{Component, Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use carboy_jail::{Link, Mount, MountKind};
 use carboy_sys::Machine;
 
-use crate::host::Python;
+use crate::host::{Because, Python, Shown, walk};
 
 /// Where the loader finds libraries on any machine, and what else an interpreter reads of a host.
 const SYSTEM_READABLE: [&str; 9] = [
@@ -22,15 +22,14 @@ const SYSTEM_READABLE: [&str; 9] = [
 ];
 
 /// What an interpreter reads: the loader's libraries, its own program, and what it said it needs.
-pub(super) fn paths(python: &Python) -> Vec<PathBuf> {
+pub(super) fn paths(python: &Python) -> Vec<Shown> {
     let is_empty = |path: &Path| path.read_dir().is_ok_and(|mut entries| entries.next().is_none());
     let system = SYSTEM_READABLE.iter().map(PathBuf::from);
     let all = of_machine(Machine::HERE).into_iter().chain(system);
     let mut paths: Vec<PathBuf> = all.filter(|path| path.exists() && !is_empty(path)).collect();
-    paths.push(python.program.clone());
-    paths.extend(python.readable.iter().cloned());
     paths.extend(alternatives(&paths, Path::new(ALTERNATIVES)));
-    paths
+    let system = paths.into_iter().map(|path| Shown { path, because: Because::System });
+    system.chain(python.layout.shown.iter().cloned()).collect()
 }
 
 /// Where this machine's libraries lie on Debian, and its loader, which need not lie beside them.
@@ -61,65 +60,41 @@ fn alternatives(paths: &[PathBuf], chosen_in: &Path) -> Vec<PathBuf> {
     chosen.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// The mounts and links that make `paths` readable at their own places: each link on the way is
-/// made again, each real place is mounted once, and nothing that lies in another is mounted twice.
-pub(super) fn tree(paths: &[PathBuf]) -> (Vec<Mount>, Vec<Link>) {
-    let mut links: Vec<Link> = Vec::new();
-    let mut real = BTreeSet::new();
-    for path in paths {
-        real.extend(resolve(path, &mut links));
-    }
-    // Sorted: what contains another comes before it.
-    let mut kept: Vec<PathBuf> = Vec::new();
-    for path in real {
-        if !kept.iter().any(|folder| path.starts_with(folder)) {
-            kept.push(path);
-        }
-    }
-    links.retain(|link| !kept.iter().any(|folder| link.path.starts_with(folder)));
-    let mounts = kept.into_iter().map(|path| {
-        let kind = if path.is_dir() { MountKind::Directory } else { MountKind::File };
-        Mount { source: path.clone(), target: path, kind }
-    });
-    (mounts.collect(), links)
+/// What is to be built so that jars find something at its own place.
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    pub mounts: Vec<Mount>,
+    pub links: Vec<Link>,
+    /// Because of what each mount is there, by its target.
+    pub because: BTreeMap<PathBuf, BTreeSet<Because>>,
 }
 
-/// Walks a path as the kernel would, noting each link, and returns where it leads.
-fn resolve(path: &Path, links: &mut Vec<Link>) -> Option<PathBuf> {
-    let mut done = PathBuf::from("/");
-    let mut todo: Vec<std::ffi::OsString> = Vec::new();
-    let push = |todo: &mut Vec<std::ffi::OsString>, path: &Path| {
-        todo.extend(path.components().rev().filter_map(|part| match part {
-            Component::Normal(_) | Component::ParentDir => Some(part.as_os_str().to_owned()),
-            _ => None,
-        }));
-    };
-    push(&mut todo, path);
-    let mut followed = 0;
-    while let Some(part) = todo.pop() {
-        if part == ".." {
-            done.pop();
-            continue;
-        }
-        let here = done.join(&part);
-        let Ok(target) = std::fs::read_link(&here) else {
-            done = here;
-            continue;
-        };
-        followed += 1;
-        if followed > 40 {
-            return None;
-        }
-        let link = Link { path: here, target: target.clone() };
-        if !links.contains(&link) {
-            links.push(link);
-        }
-        if target.is_absolute() {
-            done = PathBuf::from("/");
-        }
-        push(&mut todo, &target);
+/// The mounts and links that make `paths` readable at their own places: each link on the way is
+/// made again, each real place is mounted once, and nothing that lies in another is mounted twice.
+pub(super) fn tree(paths: &[Shown]) -> Tree {
+    let mut tree = Tree::default();
+    let mut real: BTreeMap<PathBuf, BTreeSet<Because>> = BTreeMap::new();
+    for Shown { path, because } in paths {
+        let Some(way) = walk(path) else { continue };
+        real.entry(way.end).or_default().insert(because.clone());
+        let links = way.links.into_iter().map(|(path, target)| Link { path, target });
+        tree.links.extend(links);
     }
-    done.exists().then_some(done)
+    tree.links.sort_by(|one, other| one.path.cmp(&other.path));
+    tree.links.dedup();
+    // Sorted: what contains another comes before it.
+    for (path, because) in real {
+        let holder = tree.mounts.iter().find(|mount| path.starts_with(&mount.target));
+        let target = holder.map_or(path, |mount| mount.target.clone());
+        if !tree.because.contains_key(&target) {
+            let kind = if target.is_dir() { MountKind::Directory } else { MountKind::File };
+            tree.mounts.push(Mount { source: target.clone(), target: target.clone(), kind });
+        }
+        tree.because.entry(target).or_default().extend(because);
+    }
+    let mounts = &tree.mounts;
+    tree.links.retain(|link| !mounts.iter().any(|mount| link.path.starts_with(&mount.target)));
+    tree
 }
 
 #[cfg(test)]
@@ -127,6 +102,11 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+
+    fn shown(paths: &[PathBuf]) -> Vec<Shown> {
+        let one = |path: &PathBuf| Shown { path: path.clone(), because: Because::System };
+        paths.iter().map(one).collect()
+    }
 
     #[test]
     fn the_loader_of_this_machine_is_there_and_readable() {
@@ -150,7 +130,7 @@ mod tests {
         symlink(base.join("other/libblas.so.3"), system.join("libother.so")).unwrap();
         let found = alternatives(std::slice::from_ref(&system), &chosen);
         assert_eq!(found, [chosen.join("libblas.so.3")]);
-        let (mounts, links) = tree(&[vec![system], found].concat());
+        let Tree { mounts, links, .. } = tree(&shown(&[vec![system], found].concat()));
         let real = base.join("other/libblas.so.3").canonicalize().unwrap();
         std::fs::remove_dir_all(&base).unwrap();
         assert!(mounts.iter().any(|mount| mount.target == real), "{mounts:?}");
@@ -164,7 +144,8 @@ mod tests {
         symlink("real", base.join("alias")).unwrap();
         symlink(base.join("alias/bin"), base.join("bin")).unwrap();
         let paths = [base.join("bin"), base.join("real/bin/deep"), base.join("missing")];
-        let (mounts, links) = tree(&paths);
+        let Tree { mounts, links, because } = tree(&shown(&paths));
+        assert_eq!(because.values().map(BTreeSet::len).collect::<Vec<_>>(), [1]);
         let base_real = base.canonicalize().unwrap();
         std::fs::remove_dir_all(&base).unwrap();
         let targets: Vec<_> = mounts.iter().map(|mount| mount.target.clone()).collect();

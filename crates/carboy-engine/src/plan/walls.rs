@@ -95,6 +95,13 @@ pub(crate) fn walls(base: &Base, walls: Walls, profile: &Profile) -> Result<JarW
         // Everything readable has the same path inside and outside.
         Walls::Nested => base.mounts.iter().map(|mount| mount.target.clone()).collect(),
     };
+    let mut listed = base.python.layout.listed.clone();
+    // There is no rule for what the jars' user cannot reach. Without its interpreter a zygote does not start;
+    // without what its packages name elsewhere it does.
+    if walls == Walls::Nested && identity(&base.host, walls).step_down {
+        readable.retain(|path| !base.is_out_of_reach(path));
+        listed.retain(|path| !base.is_out_of_reach(path));
+    }
     readable.extend(DEVICES.iter().map(PathBuf::from));
     let walls = JarWalls {
         walls,
@@ -102,7 +109,7 @@ pub(crate) fn walls(base: &Base, walls: Walls, profile: &Profile) -> Result<JarW
         nice: nice(&base.host),
         oom_score_adj: JAR_SCORE,
         hostname: HOSTNAME.into(),
-        landlock: LandlockPlan { abi, instead: substitutes(abi, walls), readable },
+        landlock: LandlockPlan { abi, instead: substitutes(abi, walls), readable, listed },
         profile: profile.name.clone(),
         program: filter::compile(profile),
         closing: filter::compile_closing(profile),

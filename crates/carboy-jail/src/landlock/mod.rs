@@ -20,7 +20,8 @@ pub use level::{Substitute, probe, substitutes};
 
 const LAYER: &str = "landlock";
 
-/// Restricts the calling thread, for good, to reading `plan.readable` and `given`, and writing `writable`.
+/// Restricts the calling thread, for good, to reading `plan.readable` and `given`, listing `plan.listed`
+/// and writing `writable`.
 pub(crate) fn restrict(
     plan: &LandlockPlan,
     given: &[HostSource],
@@ -40,6 +41,9 @@ pub(crate) fn restrict(
         given::check_readable(source, &source.path)?;
         let rule = PathBeneath::new(given::open(source)?, given_rights(source));
         ruleset = ruleset.add_rule(rule).map_err(failed("landlock_add_rule"))?;
+    }
+    for path in &plan.listed {
+        ruleset = allow(ruleset, path, AccessFs::ReadDir.into())?;
     }
     for path in writable {
         ruleset = allow(ruleset, path, write_rights(ABI::from(plan.abi as i32)))?;
