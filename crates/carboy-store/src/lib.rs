@@ -38,8 +38,8 @@ pub use digest::{Digest, sha256};
 pub use error::StoreError;
 pub use folder::{Existing, OutFolder, RunFolders};
 pub use record::{
-    About, Event, Facts, InputDigest, JobRest, LeftDigest, PruneFacts, Record, RunFacts, RunStatus,
-    VersionsOf, result_sha256,
+    About, Event, Facts, InputDigest, JobRest, PruneFacts, Record, RunFacts, RunStatus, VersionsOf,
+    result_sha256,
 };
 pub use recorder::{Describe, KeepInputs, Recorder, StoreConfig, described};
 pub use store::{Head, Keep, Query, Removed, Row, Store};

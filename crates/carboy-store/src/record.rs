@@ -5,7 +5,9 @@
 use std::collections::BTreeMap;
 
 use carboy_protocol::pipe::RunFailure;
-use carboy_protocol::{Job, Kind, LimitName, Outcome, Policy, Status, Tool, Usage, Walls};
+use carboy_protocol::{
+    Artifact, Job, Kind, LimitName, Outcome, Policy, Status, Tool, Usage, Walls,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -55,15 +57,6 @@ pub struct InputDigest {
     /// Its bytes, as the engine got them.
     pub sha256: String,
     /// How many these are.
-    pub bytes: u64,
-}
-
-/// A file or a display that the run left.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeftDigest {
-    /// Its path below the jar's directory.
-    pub path: String,
-    /// Its size.
     pub bytes: u64,
 }
 
@@ -177,7 +170,7 @@ pub struct RunFacts {
     pub result_sha256: Option<String>,
     /// The files it left.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub artifacts: Vec<LeftDigest>,
+    pub artifacts: Vec<Artifact>,
     /// Why there is no outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<RunFailure>,
@@ -346,9 +339,6 @@ impl RunFacts {
         self.denials = outcome.refused().count() as u64;
         self.usage = Some(outcome.usage);
         self.result_sha256 = result_sha256(outcome);
-        let left = outcome.artifacts.iter();
-        self.artifacts = left
-            .map(|artifact| LeftDigest { path: artifact.path.clone(), bytes: artifact.bytes })
-            .collect();
+        self.artifacts.clone_from(&outcome.artifacts);
     }
 }

@@ -76,13 +76,14 @@ impl Writer {
             .while_doing("write to", store)?;
         let (words, heard) = mpsc::channel(PLACES);
         let place = store.to_path_buf();
-        let checkpoints = checkpointer(store)?;
+        let (checkpoints, copying) = checkpointer(store)?;
         let thread = std::thread::Builder::new()
             .name("records".into())
             .spawn(move || {
                 write(&place, &connection, Known { versions, packages }, heard, &checkpoints);
-                // The last to leave copies the log into the file.
-                checkpoint(&connection, "PASSIVE");
+                // The last connection that is closed copies the log into the file.
+                drop(checkpoints);
+                copying.join().ok(); // A panic of it was told.
             })
             .while_doing("start the writer of", store)?;
         Ok(Writer { store: store.into(), words: Some(words), thread: Some(thread) })
@@ -123,10 +124,10 @@ impl Drop for Writer {
 }
 
 /// Copies the log into the file, on a thread of its own: it waits for the disk, and records must not.
-fn checkpointer(store: &Path) -> Result<threads::SyncSender<()>, StoreError> {
+fn checkpointer(store: &Path) -> Result<(threads::SyncSender<()>, JoinHandle<()>), StoreError> {
     let connection = schema::open_or_make(store)?;
     let (word, heard) = threads::sync_channel(1);
-    std::thread::Builder::new()
+    let thread = std::thread::Builder::new()
         .name("checkpoints".into())
         .spawn(move || {
             while let Ok(()) = heard.recv() {
@@ -134,7 +135,7 @@ fn checkpointer(store: &Path) -> Result<threads::SyncSender<()>, StoreError> {
             }
         })
         .while_doing("start the writer of", store)?;
-    Ok(word)
+    Ok((word, thread))
 }
 
 /// A checkpoint that fails is tried again later: the log holds everything until then.

@@ -55,7 +55,8 @@ pub fn page(body: &Value, results: &[Report]) -> String {
     text
 }
 
-fn escaped(text: &str) -> String {
+/// Text in which nothing is markup.
+pub fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for char in text.chars() {
         match char {

@@ -121,6 +121,9 @@ pub struct Show {
     pub id: String,
     #[command(flatten)]
     pub place: Place,
+    /// Write one page that needs nothing else to this file, or - for standard output
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    pub html: Option<PathBuf>,
     /// Print the record as JSON
     #[arg(long)]
     pub json: bool,

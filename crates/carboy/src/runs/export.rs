@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use carboy_store::{Record, RunFacts, Store};
 
 use super::arguments::Export;
-use super::show::{end_of, run_of};
+use super::words::{end_of, run_of};
 use crate::failure::{Failure, print};
 use crate::guest_text::visible;
 

@@ -3,5 +3,7 @@
 pub mod arguments;
 pub mod export;
 pub mod list;
+mod page;
 pub mod replay;
 pub mod show;
+mod words;

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::arguments::{DIFFERS, Replay};
-use super::show::{end_of, run_of};
+use super::words::{end_of, run_of};
 use crate::command_run::{end_word, input};
 use crate::failure::{Failure, print, print_json};
 use crate::guest_text::visible;

@@ -1,19 +1,32 @@
 //! What is recorded of one run, for a person or a program.
 
+use std::path::Path;
 use std::process::ExitCode;
 
-use carboy_store::{About, Record, RunFacts, Store};
+use carboy_store::{Record, RunFacts, Store};
 use serde_json::json;
 
 use super::arguments::Show;
-use crate::command_run::kind_word;
+use super::words::{end_of, run_of};
 use crate::failure::{Failure, print, print_json};
 use crate::guest_text::visible;
 use crate::paint::Paint;
 
 pub fn show(arguments: &Show) -> Result<ExitCode, Failure> {
     let record = Store::open(arguments.place.directory()?)?.find(&arguments.id)?;
-    if arguments.json {
+    if let Some(file) = &arguments.html {
+        let page = super::page::page(&record, run_of(&record)?);
+        if file == Path::new("-") {
+            print(&page)?;
+        } else {
+            std::fs::write(file, page).map_err(|error| {
+                Failure::usage(
+                    format!("cannot write the page {}: {error}", file.display()),
+                    "name a file in a directory that this user can write",
+                )
+            })?;
+        }
+    } else if arguments.json {
         print_json(&json!({
             "hash": record.hash,
             "facts": record.facts,
@@ -26,17 +39,6 @@ pub fn show(arguments: &Show) -> Result<ExitCode, Failure> {
         print(&page(&record, run_of(&record)?, Paint::stdout()))?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// The facts of a run. Only runs have ids, so every record that was found by one has them.
-pub fn run_of(record: &Record) -> Result<&RunFacts, Failure> {
-    match &record.facts.about {
-        About::Run(run) => Ok(run),
-        About::Prune(_) => Err(Failure::usage(
-            "this record is of a removal of others, not of a run",
-            "`carboy runs` lists the runs",
-        )),
-    }
 }
 
 fn page(record: &Record, run: &RunFacts, paint: Paint) -> String {
@@ -106,14 +108,4 @@ fn page(record: &Record, run: &RunFacts, paint: Paint) -> String {
         part("denied", &list);
     }
     text
-}
-
-/// How a run ended, in a few words.
-pub fn end_of(run: &RunFacts) -> String {
-    let detail = match (&run.limit_name, &run.error_type) {
-        (Some(limit), _) => format!(" {}", limit.as_str()),
-        (None, Some(name)) => format!(" {name}"),
-        (None, None) => String::new(),
-    };
-    format!("{}{detail}", run.kind.map_or(run.status.as_str(), kind_word))
 }

@@ -34,6 +34,7 @@ mod posture;
 mod pressure;
 mod pythons;
 mod real_work;
+mod records;
 mod results;
 mod runs;
 mod same_user;

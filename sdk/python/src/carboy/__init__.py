@@ -46,6 +46,7 @@ from ._record import (
     ToolCall,
     Usage,
 )
+from ._runs import ChainReport, Difference, RecordedRun, Replayed, RunRecord, Runs
 from ._sandbox import RunStream, Sandbox
 from ._schema import schema
 from ._tools import Tool
@@ -61,10 +62,12 @@ __all__ = [
     "BusyError",
     "CancelledRunError",
     "CarboyError",
+    "ChainReport",
     "Chunk",
     "CrashError",
     "Denial",
     "DeniedError",
+    "Difference",
     "Display",
     "Drawing",
     "EngineError",
@@ -80,10 +83,14 @@ __all__ = [
     "Limits",
     "Outcome",
     "Policy",
+    "RecordedRun",
     "RejectedError",
+    "Replayed",
     "RequestError",
     "RunError",
+    "RunRecord",
     "RunStream",
+    "Runs",
     "Sandbox",
     "TimeLimitError",
     "Tool",

@@ -21,6 +21,7 @@ from ._prompt import prompt_for
 from ._record import Chunk
 from ._request import OnError, Settings, is_raise
 from ._run import Run
+from ._runs import Runs
 from ._tools import ToolLike
 
 P = TypeVar("P", bound=Pipe)
@@ -40,9 +41,19 @@ class Box(Generic[P]):
         on_error: OnError = "return",
         untested_python: bool = False,
         artifacts: ArtifactWish = "keep",
+        store: str | os.PathLike[str] | None = None,
+        record_inputs: bool = False,
     ) -> None:
         self._settings = Settings(
-            python, preload, tools, policy, on_error, untested_python, artifacts
+            python,
+            preload,
+            tools,
+            policy,
+            on_error,
+            untested_python,
+            artifacts,
+            store,
+            record_inputs,
         )
         self._pipe: P | None = None
         self._closed = False
@@ -50,6 +61,11 @@ class Box(Generic[P]):
         self._starting = threading.Lock()
         self._end: weakref.finalize[..., Any] | None = None
         tell_of_forks(self)
+
+    @property
+    def runs(self) -> Runs:
+        """What is recorded of runs in the store of this box, or in the one that `CARBOY_STORE` names."""
+        return Runs(self._settings.store)
 
     def prompt(self) -> str:
         """What a language model has to know to write code for this box, as Markdown.

@@ -44,11 +44,15 @@ class Settings:
         on_error: OnError,
         untested_python: bool = False,
         artifacts: ArtifactWish = "keep",
+        store: str | os.PathLike[str] | None = None,
+        record_inputs: bool = False,
     ) -> None:
         if isinstance(preload, str):
             raise RequestError("preload must be a list of modules", hint=f'write ["{preload}"]')
         self.python = os.fspath(python) if python is not None else sys.executable
         self.untested_python = untested_python
+        self.store = os.fspath(store) if store is not None else None
+        self.record_inputs = record_inputs
         self.preload = tuple(preload)
         self.tools = Toolbox(tools)
         self.policy = policy_body(policy)
@@ -66,6 +70,10 @@ class Settings:
             options += ["--artifacts", artifacts]
         if self.untested_python:
             options.append("--untested-python")
+        if self.store is not None:
+            options += ["--store", self.store]
+        if self.record_inputs:
+            options.append("--record-inputs")
         modules = list(self.preload)
         # Code that awaits a tool imports this, which takes longer than most runs.
         if any(tool.is_async for tool in self.tools.by_name.values()) and "asyncio" not in modules:

@@ -31,6 +31,9 @@ class Sandbox(Box[SyncPipe]):
     `artifacts` says what becomes of files that code leaves: `"keep"` has their content in
     `outcome.artifacts`, `"list"` only their names and sizes, `"none"` nothing.
 
+    With a `store`, a directory, every run leaves a record there before it is answered, and `runs`
+    reads them; `record_inputs` keeps inputs too, of which otherwise only digests are kept.
+
     The engine starts with the first run, and again if it died.
     """
 

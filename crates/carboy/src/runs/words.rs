@@ -1,0 +1,27 @@
+//! What every view of a recorded run needs: its facts, and its end in a few words.
+
+use carboy_store::{About, Record, RunFacts};
+
+use crate::command_run::kind_word;
+use crate::failure::Failure;
+
+/// The facts of a run. Only runs have ids, so every record that was found by one has them.
+pub fn run_of(record: &Record) -> Result<&RunFacts, Failure> {
+    match &record.facts.about {
+        About::Run(run) => Ok(run),
+        About::Prune(_) => Err(Failure::usage(
+            "this record is of a removal of others, not of a run",
+            "`carboy runs` lists the runs",
+        )),
+    }
+}
+
+/// How a run ended, in a few words.
+pub fn end_of(run: &RunFacts) -> String {
+    let detail = match (&run.limit_name, &run.error_type) {
+        (Some(limit), _) => format!(" {}", limit.as_str()),
+        (None, Some(name)) => format!(" {name}"),
+        (None, None) => String::new(),
+    };
+    format!("{}{detail}", run.kind.map_or(run.status.as_str(), kind_word))
+}
