@@ -129,7 +129,8 @@ impl RequestError {
                 Some("name modules that the interpreter has: those of its own environment")
             }
             RequestError::NoMemory { .. } => Some(
-                "lower limits.memory_bytes or limits.file_bytes; `carboy doctor` shows the budget",
+                "lower limits.memory_bytes or limits.file_bytes; `carboy doctor` shows the budget, and \
+                 --memory-budget sets another",
             ),
             RequestError::Python { .. } => Some(concat!(
                 "name a CPython from ",

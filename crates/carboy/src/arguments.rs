@@ -9,6 +9,7 @@ use carboy_protocol::{
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::failure::{Failure, Reader};
+use crate::memory_budget::MemoryBudget;
 use crate::policy_file;
 use crate::recording::{Recording, Records};
 use crate::runs::arguments::Runs;
@@ -91,6 +92,8 @@ pub struct Pipe {
     pub artifacts: Option<PathBuf>,
     #[command(flatten)]
     pub records: Records,
+    #[command(flatten)]
+    pub budget: MemoryBudget,
 }
 
 #[derive(Args)]
@@ -229,6 +232,8 @@ pub struct Doctor {
     /// Modules to preload, to see where each is imported
     #[arg(long, value_name = "MODULE", value_delimiter = ',')]
     pub preload: Vec<String>,
+    #[command(flatten)]
+    pub budget: MemoryBudget,
     /// Print the report as JSON
     #[arg(long)]
     pub json: bool,
@@ -301,6 +306,8 @@ pub struct Choice {
     /// Modules to import before the run starts, outside its limits
     #[arg(long, value_name = "MODULE", value_delimiter = ',')]
     pub preload: Vec<String>,
+    #[command(flatten)]
+    pub budget: MemoryBudget,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -365,14 +372,19 @@ impl Choice {
 
     /// An engine for the interpreter chosen.
     pub fn engine(&self) -> Result<Engine, Failure> {
-        engine(&self.interpreter, self.preload.clone())
+        engine(&self.interpreter, self.preload.clone(), &self.budget)
     }
 }
 
 /// An engine whose helper is this program.
-pub fn engine(interpreter: &Interpreter, preload: Vec<String>) -> Result<Engine, Failure> {
+pub fn engine(
+    interpreter: &Interpreter,
+    preload: Vec<String>,
+    budget: &MemoryBudget,
+) -> Result<Engine, Failure> {
     Ok(Engine::new(Config {
         preload,
+        gate: budget.gate(),
         versions: interpreter.versions(),
         // One run needs one jar.
         pool: PoolConfig { ceiling: 0, ..PoolConfig::default() },

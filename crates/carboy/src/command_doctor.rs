@@ -8,7 +8,8 @@ use crate::failure::{Failure, print, print_json};
 use crate::paint::Paint;
 
 pub async fn doctor(arguments: Doctor) -> Result<std::process::ExitCode, Failure> {
-    let engine = arguments::engine(&arguments.interpreter, arguments.preload)?;
+    let Doctor { interpreter, preload, budget, .. } = arguments;
+    let engine = arguments::engine(&interpreter, preload, &budget)?;
     let report = examine(&engine).await;
     engine.shutdown().await;
     if arguments.json {

@@ -14,11 +14,12 @@ use crate::paint::Paint;
 
 pub fn explain(arguments: Explain) -> Result<std::process::ExitCode, Failure> {
     let policy = arguments.choice.policy()?;
-    let plan = arguments.choice.engine()?.plan(&policy)?;
+    let engine = arguments.choice.engine()?;
+    let plan = engine.plan(&policy)?;
     if arguments.json {
         print_json(&plan)?;
     } else {
-        let text = describe(&plan, Paint::stdout());
+        let text = describe(&plan, engine.memory_budget(), Paint::stdout());
         print(&text)?;
     }
     Ok(0.into())
@@ -99,7 +100,8 @@ fn describe_generated(page: &mut Page, plan: &Plan) {
     }
 }
 
-fn describe(plan: &Plan, paint: Paint) -> String {
+/// `budget`: what all runs together may come to use, and who says so.
+fn describe(plan: &Plan, budget: (u64, &str), paint: Paint) -> String {
     let mut page = Page { text: String::new(), paint };
     describe_policy(&mut page, &plan.policy);
     page.heading("who");
@@ -167,6 +169,8 @@ fn describe(plan: &Plan, paint: Paint) -> String {
     for limit in &plan.jar.rlimits {
         page.line(&format!("{:?}", limit.resource), limit.value);
     }
+    page.heading("memory of all runs together");
+    page.line("budget", format!("{} MiB ({})", budget.0 >> 20, budget.1));
     page.heading("interpreter");
     page.line("program", plan.zygote.program.display());
     for (name, value) in &plan.zygote.environment {

@@ -31,6 +31,7 @@ pub async fn serve(
     let ends = ends.map_err(Failure::os("watch the caller's ends"))?;
     let config = Config {
         preload: arguments.preload,
+        gate: arguments.budget.gate(),
         versions: arguments.interpreter.versions(),
         ..Config::new(Installation::own(), arguments.interpreter.python)
     };

@@ -20,6 +20,7 @@ mod drill_page;
 mod failure;
 mod given;
 mod guest_text;
+mod memory_budget;
 mod paint;
 mod panics;
 mod policy_file;

@@ -149,3 +149,22 @@ fn a_pod_of_512_mib_is_never_out_of_memory_for_its_jars() {
     pipe.close();
     assert_eq!(fs::read_to_string(said).unwrap(), "", "the engine complained");
 }
+
+#[test]
+fn the_command_takes_a_budget_and_shows_it() {
+    let call = |command: &str, options: &[&str]| {
+        let mut carboy = Command::new(program());
+        carboy.args([command, "--walls", walls().as_str(), "--python"]).arg(python());
+        carboy.args(options).output().unwrap()
+    };
+    // The default policy may use 317 MiB.
+    let refused = call("run", &["-c", "1", "--memory-budget", "300M"]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("there are 300 MiB for runs here (as configured)"), "{said}");
+    let ran = call("run", &["-c", "1", "--memory-budget", "1G"]);
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let shown = call("explain", &["--memory-budget", "1G"]);
+    let text = String::from_utf8_lossy(&shown.stdout);
+    assert!(text.contains("  budget             1024 MiB (as configured)\n"), "{text}");
+}
