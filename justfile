@@ -79,6 +79,11 @@ kernels *NAMES: build
 containers: build
     tests/containers
 
+# A container image in target/image, tried with runc as Docker would run it; needs root, debootstrap, umoci and runc.
+image: build
+    deploy/image
+    tests/containers --image "target/image/carboy:$(target/release/carboy --version | cut -d' ' -f2)"
+
 # The program on aarch64: cross-built, and booted in QEMU. It needs gcc-aarch64-linux-gnu and qemu-system-arm.
 arm *OPTIONS:
     tests/arm {{ OPTIONS }}

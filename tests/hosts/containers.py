@@ -2,13 +2,15 @@
 """Tries carboy in containers as people configure them, with runc and without a registry.
 
     tests/containers [--write] [ROW]...
+    tests/containers --image FOLDER:TAG [--write]
     tests/containers --profile > deploy/seccomp.json
 
 Each row is an OCI bundle: a root with this host's /usr in it, the capabilities, masked paths and filter that
 Docker or Kubernetes would give it, and `battery.py` as its process. A row fails if walls that it demands do
-not hold there. `--write` keeps what the rows found in tests/hosts/results; `--profile` prints the profile
-that we ship, made of the same rules. Must be root; CARBOY_TEST_PROGRAM names the program. Everything that is
-started or mounted ends with it.
+not hold there. With `--image`, the rows are those of an image that `deploy/image` made, unpacked by umoci,
+with the program that is in it. `--write` keeps what the rows found in tests/hosts/results; `--profile` prints
+the profile that we ship, made of the same rules. Must be root; CARBOY_TEST_PROGRAM names the program.
+Everything that is started or mounted ends with it.
 """
 
 import argparse
@@ -80,6 +82,8 @@ class Row:
     no_new_privileges: bool = False
     # A root that cannot be written, and a /tmp in which nothing can be executed.
     read_only: bool = False
+    # The root is that of the image, with all that is in it.
+    image: bool = False
 
 
 ROWS = (
@@ -123,6 +127,18 @@ ROWS = (
         seccomp="ours",
         no_new_privileges=True,
         read_only=True,
+    ),
+)
+
+IMAGE_ROWS = (
+    Row("image-root", "deploy/image, Docker's default, root", ("nested",), uid=0, image=True),
+    Row("image-user", "deploy/image, Docker's default, user 1000", ("nested",), image=True),
+    Row(
+        "image-profile",
+        "deploy/image, deploy/seccomp.json, user 1000",
+        ("full", "nested"),
+        seccomp="ours",
+        image=True,
     ),
 )
 
@@ -194,11 +210,12 @@ def bundle(row: Row, folder: Path, program: Path, command: list[str]) -> dict[st
         mount("/dev/pts", "devpts", "noexec", "newinstance", "ptmxmode=0666", "mode=0620"),
         mount("/dev/shm", "tmpfs", "noexec", "nodev", "mode=1777", "size=65536k"),
         mount("/sys", "sysfs", "noexec", "nodev", "ro"),
-        bind(Path("/usr"), "/usr", "ro"),
-        bind(program.parent, "/opt/carboy", "ro"),
         bind(HERE, "/opt/battery", "ro"),
         bind(folder / "out", "/out", "rw"),
     ]
+    if not row.image:
+        mounts.append(bind(Path("/usr"), "/usr", "ro"))
+        mounts.append(bind(program.parent, "/opt/carboy", "ro"))
     if row.read_only:
         mounts.append(mount("/tmp", "tmpfs", "nodev", "noexec", "mode=1777"))
     linux: dict[str, Any] = {
@@ -272,9 +289,10 @@ def make_root(root: Path) -> None:
 class Containers:
     """The containers of one run, with what is left to end."""
 
-    def __init__(self, work: Path, program: Path) -> None:
+    def __init__(self, work: Path, program: Path, image: str | None) -> None:
         self.work = work
         self.program = program
+        self.image = image
         self.state = work / "state"
         self.ids: list[str] = []
 
@@ -286,15 +304,27 @@ class Containers:
         """Runs the battery in a container: its exit code, what it said, and the seconds it took."""
         started = time.monotonic()
         folder = self.work / row.name
-        make_root(folder / "root")
+        if self.image:
+            # A folder for each: what a container writes is its own.
+            unpack = ["umoci", "unpack", "--image", self.image, str(folder)]
+            subprocess.run(unpack, check=True, stdout=subprocess.DEVNULL)
+            (folder / "rootfs").rename(folder / "root")
+        else:
+            make_root(folder / "root")
         out = folder / "out"
         out.mkdir()
         out.chmod(0o777)
-        command = ["/usr/bin/python3", "/opt/battery/battery.py", "--program", "/opt/carboy/carboy"]
+        place = "/usr/bin/carboy" if row.image else "/opt/carboy/carboy"
+        command = ["/usr/bin/python3", "/opt/battery/battery.py", "--program", place]
         command += ["--python", "/usr/bin/python3", "--host", row.host, "--group", "container"]
         command += ["--out", "/out/row.json"]
         for walls in row.demand:
             command += ["--demand", walls]
+        if row.image:
+            # As README has it; nested walls must be asked for.
+            walls = "" if "full" in row.demand else " --walls nested"
+            first = f"carboy run{walls} -c 'sum(n * n for n in range(10))'"
+            command = ["/bin/sh", "-c", f'{first} && exec "$@"', "sh", *command]
         config = bundle(row, folder, self.program, command)
         (folder / "config.json").write_text(json.dumps(config, indent=1))
         name = f"carboy-{row.name}-{os.getpid()}"
@@ -328,15 +358,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--write", action="store_true", help="keep the rows in tests/hosts/results")
     parser.add_argument("rows", nargs="*", metavar="ROW", help=" ".join(row.name for row in ROWS))
+    parser.add_argument("--image", metavar="FOLDER:TAG", help="try this image instead")
     parser.add_argument("--profile", action="store_true", help="print the profile that we ship")
     given = parser.parse_args()
     if given.profile:
         print(json.dumps(own_rules(), indent=2))
         return 0
-    unknown = set(given.rows) - {row.name for row in ROWS}
+    unknown = set(given.rows) - {row.name for row in (*ROWS, *IMAGE_ROWS)}
     if unknown:
         parser.error(f"there is no row {' '.join(sorted(unknown))}")
-    missing = [what for what in ("runc",) if not shutil.which(what)]
+    tools = ("runc", "umoci") if given.image else ("runc",)
+    missing = [what for what in tools if not shutil.which(what)]
     missing += [str(RULES)] if not RULES.exists() else []
     if missing:
         print(f"containers: SKIPPED, {' and '.join(missing)} is not there")
@@ -355,12 +387,14 @@ def main() -> int:
     # Where every user can read it; target/ may lie below a private home.
     own = work / "program"
     own.mkdir()
-    shutil.copy(program, own / "carboy")
-    containers = Containers(work, own / "carboy")
+    if not given.image:
+        shutil.copy(program, own / "carboy")
+    containers = Containers(work, own / "carboy", given.image)
     failed = []
     try:
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            asked = [row for row in ROWS if not given.rows or row.name in given.rows]
+            all_rows = IMAGE_ROWS if given.image else ROWS
+            asked = [row for row in all_rows if not given.rows or row.name in given.rows]
             for row, code, said, took in pool.map(containers.run, asked):
                 print(
                     f"containers: {row.name}: {'failed' if code else 'held'}, {took:.0f} s",
