@@ -79,6 +79,10 @@ kernels *NAMES: build
 containers: build
     tests/containers
 
+# A Debian package in target/debian; needs cargo-deb.
+deb: build
+    deploy/deb
+
 # A container image in target/image, tried with runc as Docker would run it; needs root, debootstrap, umoci and runc.
 image: build
     deploy/image

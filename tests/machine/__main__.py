@@ -88,6 +88,9 @@ def main() -> int:
         # Debian's own, which is no package of this system but a file.
         pip = next((root / "usr/share/python-wheels").glob("pip-*.whl"))
         scripts[pip.name] = pip
+        # It reads them, although it asks nobody.
+        certificates = "/etc/ssl/certs/ca-certificates.crt"
+        scripts[certificates] = Path(certificates)
     initrd.build(archive, program, scripts, architecture, root)
 
     started = time.monotonic()

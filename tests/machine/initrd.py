@@ -124,7 +124,9 @@ def build(
     architecture: Architecture,
     root: Path,
 ) -> None:
-    """Writes the archive: `scripts` lie in /opt/test, `init.py` among them is the first process."""
+    """Writes the archive: `scripts` lie in /opt/test, if they do not name a place of their own; `init.py`
+    among them is the first process.
+    """
     tree = Tree()
     for folder in DIRECTORIES:
         tree.directory(folder)
@@ -148,7 +150,7 @@ def build(
     if not loader.is_relative_to(f"/lib/{architecture.triplet}"):
         tree.link(f"usr{loader}", f"/{found}")
     for name, script in scripts.items():
-        tree.file(f"opt/test/{name}", script, 0o755)
+        tree.file(os.path.join("/opt/test", name).lstrip("/"), script, 0o755)
     tree.link("init", "/opt/test/init.py")
     with tempfile.TemporaryDirectory() as scratch:
         small = stripped(program, architecture, Path(scratch))
