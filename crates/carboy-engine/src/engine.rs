@@ -142,6 +142,15 @@ impl Engine {
         Ok(self.pool.tier().explain(&self.admitted(policy)?)?)
     }
 
+    /// What this job would be sealed to, with what it is handed. Nothing of the host is handed in yet.
+    pub fn plan_of(&self, job: &Job) -> Result<Plan, RunError> {
+        let mut plan = self.plan(&job.policy)?;
+        if let Some(open) = self.opening(&mut job.clone()) {
+            plan.given = open()?.given();
+        }
+        Ok(plan)
+    }
+
     /// Makes `count` jars for this policy stand, and waits until they do. They are kept standing.
     pub async fn stand(&self, policy: &Policy, count: usize) -> Result<(), RunError> {
         Ok(self.pool.stand(&self.admitted(policy)?, count).await?)
@@ -170,8 +179,14 @@ impl Engine {
         if !report.is_clean() {
             return Ok(language::rejected(id, policy.walls, &report));
         }
-        let inputs = self.inputs(&mut job).await?;
-        needs.own_bytes += inputs.as_ref().map_or(0, |inputs| inputs.bytes());
+        let inputs = match self.opening(&mut job) {
+            Some(open) => {
+                let inputs = Arc::new(elsewhere(open).await.ok_or(RunError::Cancelled)??);
+                needs.own_bytes = (needs.own_bytes + inputs.bytes()).min(self.budget.bytes);
+                Some(inputs)
+            }
+            None => None,
+        };
         let mut cancel = options.cancel;
         let admitted = async {
             let place = self.gate.enter(&options.tenant, needs, options.deadline).await?;
@@ -280,19 +295,19 @@ impl Engine {
         Ok(jar)
     }
 
-    /// What the job's run is given, opened. The job's own files are taken out of it.
-    async fn inputs(&self, job: &mut Job) -> Result<Option<Arc<Inputs>>, RunError> {
+    /// Opens what the job's run is given, when it is called; that may take long. The files are taken out of
+    /// the job.
+    fn opening(
+        &self,
+        job: &mut Job,
+    ) -> Option<impl FnOnce() -> Result<Inputs, RequestError> + Send + use<>> {
         if job.files.is_empty() && job.mounts.is_empty() {
-            return Ok(None);
+            return None;
         }
-        let files = std::mem::take(&mut job.files).into_iter().collect();
-        let mounts = std::mem::take(&mut job.mounts).into_iter().collect();
+        let (files, mounts) = (std::mem::take(&mut job.files), std::mem::take(&mut job.mounts));
         let offered = self.pool.tier().folders().to_vec();
         let zones = [self.inputs_from.clone(), job.policy.inputs_from.clone()];
-        // A file system may take its time.
-        let opened = elsewhere(move || files::take(files, mounts, &offered, &zones)).await;
-        let opened = opened.ok_or(RunError::Cancelled)?;
-        Ok(Some(Arc::new(opened?)))
+        Some(move || files::take(files, mounts, &offered, &zones))
     }
 
     fn base(&self) -> &Base {

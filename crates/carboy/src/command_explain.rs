@@ -1,21 +1,22 @@
 //! `carboy explain`.
 
 use std::fmt::Display;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use carboy_engine::Plan;
 use carboy_jail::profile::Profile;
-use carboy_jail::{JarDirectory, MountKind};
-use carboy_protocol::{LanguagePolicy, LimitName, Policy};
+use carboy_jail::{GivenSource, JarDirectory, MountKind};
+use carboy_protocol::{INPUT_ROOT, Job, LanguagePolicy, LimitName, Policy, Walls};
 
 use crate::arguments::Explain;
 use crate::failure::{Failure, print, print_json};
+use crate::given::give;
 use crate::paint::Paint;
 
 pub fn explain(arguments: Explain) -> Result<std::process::ExitCode, Failure> {
-    let policy = arguments.choice.policy()?;
+    let job = give(Job::default().with_policy(arguments.choice.policy()?), &arguments.given)?;
     let engine = arguments.choice.engine()?;
-    let plan = engine.plan(&policy)?;
+    let plan = engine.plan_of(&job)?;
     if arguments.json {
         print_json(&plan)?;
     } else {
@@ -65,6 +66,10 @@ fn describe_policy(page: &mut Page, policy: &Policy) {
         page.line("cgroup", "must bound the jar");
     }
     page.line("network", "none");
+    if let Some(folders) = &policy.inputs_from {
+        let names: Vec<_> = folders.iter().map(|folder| folder.to_string_lossy()).collect();
+        page.line("inputs from", if names.is_empty() { "nowhere".into() } else { names.join(" ") });
+    }
     page.line("results", if policy.strict { "must be JSON" } else { "are converted to JSON" });
     page.heading("limits");
     for name in LimitName::ALL {
@@ -79,6 +84,29 @@ fn describe_policy(page: &mut Page, policy: &Policy) {
     }
     if !imports.is_empty() {
         page.line("granted beyond", imports.join(" "));
+    }
+}
+
+/// What the run is handed.
+fn describe_given(page: &mut Page, plan: &Plan) {
+    if plan.given.is_empty() {
+        return;
+    }
+    page.heading("is handed in, read-only");
+    // Where nothing can be mounted, it is found from the working directory alone.
+    let from = if plan.policy.walls == Walls::Nested { "" } else { "/" };
+    for one in &plan.given {
+        let folder = one.folder.strip_prefix(INPUT_ROOT).unwrap_or(&one.folder);
+        let folder = Path::new(from).join(folder);
+        let place: PathBuf = folder.components().chain(one.below.components()).collect();
+        let remark = match &one.source {
+            GivenSource::Host(source) if source.directory => {
+                format!("{}, with all below it", source.path.display())
+            }
+            GivenSource::Host(source) => source.path.display().to_string(),
+            GivenSource::Bytes { length, .. } => format!("{length} bytes"),
+        };
+        page.path(&place, &remark);
     }
 }
 
@@ -131,6 +159,7 @@ fn describe(plan: &Plan, budget: (u64, &str), paint: Paint) -> String {
         let by = one.named_by.display();
         page.path(&one.path, &format!("cannot, though {by} names it: {}", one.why));
     }
+    describe_given(&mut page, plan);
     describe_generated(&mut page, plan);
     page.heading("can be written");
     match &plan.jar.directory {

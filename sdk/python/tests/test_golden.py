@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import json
 import subprocess
@@ -160,7 +161,17 @@ def test_a_run_is_written_as_in_the_golden_message(golden: Path) -> None:
         strict=True,
     )
     settings = Settings(None, (), [carboy.Tool(search, budget=0.25)], policy, "return")
-    request = settings.request("result = sum(n)", {"n": [1, 2, 3]}, None, (), None, True)
+    files = {
+        "raw/b.bin": b"\0\xff",
+        "sales.csv": "/srv/exports/2026-11.csv",
+        "words.txt": b"one\ntwo\n",
+    }
+    mounts = {"/data": "/srv/data"}
+    inputs = {"n": [1, 2, 3]}
+    request = settings.request("result = sum(n)", inputs, None, (), None, True, files, mounts)
+    # A path is text here, so a text is handed in as its bytes.
+    text = expected["job"]["files"]["words.txt"].pop("text")
+    expected["job"]["files"]["words.txt"]["base64"] = base64.b64encode(text.encode()).decode()
     assert json.loads(b'{"id":1,' + request.body[:-2]) == expected
 
 

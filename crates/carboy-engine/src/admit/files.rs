@@ -3,6 +3,7 @@
 //! Everything of the host is opened here with the engine's own rights, once, and is known by its device and
 //! inode numbers from then on. Opening with `O_PATH` waits for nobody and reads nothing.
 
+use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
@@ -29,8 +30,8 @@ pub(crate) type Zones = Option<Vec<PathBuf>>;
 /// Takes the job's files and mounts, opened. `offered` are the folders that a jar has for them. Looks at the
 /// disk, which may take its time.
 pub(crate) fn take(
-    files: Vec<(String, FileSource)>,
-    mounts: Vec<(String, String)>,
+    files: BTreeMap<String, FileSource>,
+    mounts: BTreeMap<String, String>,
     offered: &[&'static str],
     zones: &[Zones],
 ) -> Result<Inputs, RequestError> {

@@ -19,7 +19,7 @@ mod zygote;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use carboy_jail::{JarDirectory, JarPlan, JarWalls, ZygotePlan};
+use carboy_jail::{Given, JarDirectory, JarPlan, JarWalls, ZygotePlan};
 use carboy_protocol::Policy;
 use serde::Serialize;
 
@@ -50,6 +50,9 @@ pub struct Plan {
     pub because: BTreeMap<PathBuf, BTreeSet<Because>>,
     /// What is named among the packages and cannot be read.
     pub left_out: Vec<LeftOut>,
+    /// What the run is handed, and where it finds it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub given: Vec<Given>,
 }
 
 impl Plan {
@@ -80,6 +83,7 @@ impl Plan {
             jar: jar(base, policy, folder, vec![], Baseline::default()),
             because: base.because.clone(),
             left_out: base.python.layout.left_out.clone(),
+            given: vec![],
         })
     }
 }

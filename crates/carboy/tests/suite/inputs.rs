@@ -350,3 +350,34 @@ async fn files_come_only_from_where_policy_and_ceiling_allow() {
     ));
     bench.close().await;
 }
+
+#[test]
+fn the_command_hands_files_in_and_explains_where_they_are() {
+    let data = data();
+    let command = |name: &str, more: &[&str]| {
+        let done = std::process::Command::new(program())
+            .args([name, "--walls", walls().as_str(), "--python"])
+            .arg(python())
+            .args(["--file", "sales.csv", "--file", "other name.csv=./sales.csv"])
+            .args(["--mount", "/data/deep=data/deep"])
+            .args(more)
+            .current_dir(&data.0)
+            .output()
+            .unwrap();
+        (done.status.code().unwrap(), String::from_utf8_lossy(&done.stdout).into_owned())
+    };
+    let code = "[len(open('sales.csv').read()), len(open('other name.csv').read()), \
+                open('data/deep/two.txt').read()]";
+    assert_eq!(command("run", &["-c", code]), (0, "[19,19,\"two\"]\n".into()));
+    let (status, page) = command("explain", &[]);
+    let root = if walls() == Walls::Full { "/" } else { "" };
+    let real = data.0.canonicalize().unwrap();
+    for line in [
+        format!("  {root}data/deep {}/data/deep, with all below it\n", real.display()),
+        format!("  {root}inputs/other name.csv {}/sales.csv\n", real.display()),
+    ] {
+        assert!(page.contains(&line), "{status}: no {line:?} in {page}");
+    }
+    assert_eq!(command("run", &["-c", "1", "--mount", "data"]).0, 2);
+    assert_eq!(command("run", &["-c", "1", "--mount", "/etc=data"]).0, 2);
+}

@@ -17,6 +17,7 @@ from ._box import Box, Stream, closed_box, heard
 from ._calls import Call
 from ._check import Violation
 from ._errors import RequestError
+from ._files import FileLike, PathLike
 from ._outcome import Outcome
 from ._policy import PolicyLike
 from ._record import Chunk
@@ -37,6 +38,8 @@ class AsyncSandbox(Box[AsyncPipe]):
         code: str,
         inputs: Mapping[str, Any] | None = None,
         *,
+        files: Mapping[str, FileLike] | None = None,
+        mounts: Mapping[str, PathLike] | None = None,
         policy: PolicyLike | None = None,
         tools: Iterable[ToolLike] = (),
         on_output: Callable[[Chunk], object] | None = None,
@@ -49,7 +52,9 @@ class AsyncSandbox(Box[AsyncPipe]):
         """
         raises = self._raises(on_error)
         settings = self._settings
-        request = settings.request(code, inputs, policy, tools, timeout, on_output is not None)
+        request = settings.request(
+            code, inputs, policy, tools, timeout, on_output is not None, files, mounts
+        )
         run = AsyncRun(request)
         try:
             pipe = self._submitted(run)
@@ -70,6 +75,8 @@ class AsyncSandbox(Box[AsyncPipe]):
         code: str,
         inputs: Mapping[str, Any] | None = None,
         *,
+        files: Mapping[str, FileLike] | None = None,
+        mounts: Mapping[str, PathLike] | None = None,
         policy: PolicyLike | None = None,
         tools: Iterable[ToolLike] = (),
         on_error: OnError | None = None,
@@ -77,7 +84,7 @@ class AsyncSandbox(Box[AsyncPipe]):
     ) -> AsyncRunStream:
         """Runs code and gives its output as it comes: `async for chunk in box.stream(code)`."""
         raises = self._raises(on_error)
-        request = self._settings.request(code, inputs, policy, tools, timeout, True)
+        request = self._settings.request(code, inputs, policy, tools, timeout, True, files, mounts)
         run = AsyncRun(request)
         return AsyncRunStream(self._submitted(run), run, raises)
 

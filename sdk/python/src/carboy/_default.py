@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from ._files import FileLike, PathLike
 from ._outcome import Outcome
 from ._policy import PolicyLike
 from ._record import Chunk
@@ -21,6 +22,8 @@ def run(
     code: str,
     inputs: Mapping[str, Any] | None = None,
     *,
+    files: Mapping[str, FileLike] | None = None,
+    mounts: Mapping[str, PathLike] | None = None,
     policy: PolicyLike | None = None,
     tools: Iterable[ToolLike] = (),
     on_output: Callable[[Chunk], object] | None = None,
@@ -34,6 +37,8 @@ def run(
     return _BOX.run(
         code,
         inputs,
+        files=files,
+        mounts=mounts,
         policy=policy,
         tools=tools,
         on_output=on_output,

@@ -6,6 +6,7 @@ A field that is left out is not sent, so the engine's own default holds.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
@@ -63,6 +64,13 @@ class Policy:
     cgroup: bool | None = None
     """Whether a control group must bound each run; it is refused where none is delegated."""
     drawing: Drawing | None = None
+    inputs_from: Sequence[str | os.PathLike[str]] | None = None
+    """The directories from which `files` and `mounts` may be taken. Without it, any that can be read."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.inputs_from, list):
+            # So that a policy can be a key.
+            object.__setattr__(self, "inputs_from", tuple(self.inputs_from))
 
     @classmethod
     def preset(
@@ -99,6 +107,8 @@ class Policy:
             body["landlock_abi"] = self.landlock_abi
         if self.cgroup is not None:
             body["cgroup"] = self.cgroup
+        if self.inputs_from is not None:
+            body["inputs_from"] = _directories(self.inputs_from)
         if self.limits is not None:
             body["limits"] = _present(self.limits, Limits, "limits")
         if isinstance(self.language, str):
@@ -108,6 +118,12 @@ class Policy:
         if self.drawing is not None:
             body["drawing"] = _present(self.drawing, Drawing, "drawing")
         return _checked(body)
+
+
+def _directories(names: Any) -> list[str]:
+    if isinstance(names, (str, os.PathLike)):
+        raise RequestError("inputs_from must be a list of directories", hint=f'write ["{names}"]')
+    return [os.path.join(os.getcwd(), os.path.expanduser(os.fspath(name))) for name in names]
 
 
 class _KeywordError(RequestError, TypeError):
@@ -144,6 +160,7 @@ def _checked(body: Mapping[str, Any]) -> dict[str, Any]:
         "landlock_abi",
         "cgroup",
         "network",
+        "inputs_from",
         "limits",
         "language",
         "strict",

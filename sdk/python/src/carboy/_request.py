@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from ._artifacts import ArtifactWish, checked_wish
 from ._errors import RequestError
+from ._files import FileLike, PathLike, encoded_files, encoded_mounts
 from ._json import NotJson, encoded
 from ._policy import PolicyLike, policy_body, tightened
 from ._tools import Tool, Toolbox, ToolLike, name_fault
@@ -96,6 +97,8 @@ class Settings:
         tools: Iterable[ToolLike],
         timeout: float | None,
         stream: bool,
+        files: Mapping[str, FileLike] | None = None,
+        mounts: Mapping[str, PathLike] | None = None,
     ) -> Request:
         """One run of the box."""
         if type(code) is not str and not isinstance(code, str):
@@ -114,6 +117,10 @@ class Settings:
             ) from None
         if inputs:
             parts += [b',"inputs":', _encoded_inputs(inputs, toolbox)]
+        if files:
+            parts += [b',"files":', encoded_files(files)]
+        if mounts:
+            parts += [b',"mounts":', encoded_mounts(mounts)]
         if policy_json:
             parts += [b',"policy":', policy_json]
         if toolbox.json:

@@ -11,6 +11,7 @@ from typing import Any
 from ._box import Box, Stream, closed_box, heard
 from ._calls import Call
 from ._check import Violation
+from ._files import FileLike, PathLike
 from ._outcome import Outcome
 from ._policy import PolicyLike
 from ._record import Chunk
@@ -42,6 +43,8 @@ class Sandbox(Box[SyncPipe]):
         code: str,
         inputs: Mapping[str, Any] | None = None,
         *,
+        files: Mapping[str, FileLike] | None = None,
+        mounts: Mapping[str, PathLike] | None = None,
         policy: PolicyLike | None = None,
         tools: Iterable[ToolLike] = (),
         on_output: Callable[[Chunk], object] | None = None,
@@ -50,13 +53,17 @@ class Sandbox(Box[SyncPipe]):
     ) -> Outcome:
         """Runs code in a fresh jar and returns what came of it.
 
-        The code sees each of the `inputs` under its name, and the box's tools and these. `timeout`
+        The code sees each of the `inputs` under its name, and the box's tools and these. It can read
+        each of the `files`, paths or bytes, by its name, and the directories of the `mounts` at their
+        places (docs/files.md of the repository); nothing is copied, and nothing can be changed. `timeout`
         in seconds lowers the policy's time on the clock for this run, and never raises it.
         `on_output` gets what the code prints, as it comes.
         """
         raises = self._raises(on_error)
         settings = self._settings
-        request = settings.request(code, inputs, policy, tools, timeout, on_output is not None)
+        request = settings.request(
+            code, inputs, policy, tools, timeout, on_output is not None, files, mounts
+        )
         run = SyncRun(request)
         try:
             pipe = self._submitted(run)
@@ -75,6 +82,8 @@ class Sandbox(Box[SyncPipe]):
         code: str,
         inputs: Mapping[str, Any] | None = None,
         *,
+        files: Mapping[str, FileLike] | None = None,
+        mounts: Mapping[str, PathLike] | None = None,
         policy: PolicyLike | None = None,
         tools: Iterable[ToolLike] = (),
         on_error: OnError | None = None,
@@ -82,7 +91,7 @@ class Sandbox(Box[SyncPipe]):
     ) -> RunStream:
         """Runs code and gives its output as it comes. See `RunStream`."""
         raises = self._raises(on_error)
-        request = self._settings.request(code, inputs, policy, tools, timeout, True)
+        request = self._settings.request(code, inputs, policy, tools, timeout, True, files, mounts)
         run = SyncRun(request)
         return RunStream(self._submitted(run), run, raises)
 
