@@ -100,6 +100,10 @@ neighbours: build
 sdk: build
     tests/run sdk sdk-user
 
+# The artifact store on object storage, and on a real S3 server. Not in the gate: it builds an HTTP client.
+objects:
+    tests/objects
+
 # A bounded time of fuzzing all that reads bytes it was given; needs cargo-fuzz and a nightly toolchain.
 fuzz:
     #!/usr/bin/env bash

@@ -21,6 +21,8 @@
 //! This crate parses no command line and starts no code: what it reads back of a guest's is data.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "objects")]
+mod artifacts;
 mod digest;
 mod error;
 mod folder;
@@ -34,6 +36,8 @@ mod time;
 mod verify;
 mod writer;
 
+#[cfg(feature = "objects")]
+pub use artifacts::{ArtifactStore, Content};
 pub use digest::{Digest, sha256};
 pub use error::StoreError;
 pub use folder::{Existing, OutFolder, RunFolders};
