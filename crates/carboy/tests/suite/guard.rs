@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use carboy_drill::{Canary, HOLD};
-use carboy_protocol::{Job, Kind, LanguagePolicy, LanguageProfile, Layer, Outcome, Policy, Status};
+use carboy_protocol::{
+    Job, Kind, LanguagePolicy, LanguageProfile, Layer, Outcome, Policy, PythonVersion, Status,
+};
 use serde_json::value::RawValue;
 
 use crate::support::*;
@@ -24,14 +26,39 @@ async fn what_only_a_run_shows_is_refused_in_the_run() {
     if !belongs_here(&["root"]) {
         return;
     }
-    let bench = Bench::new();
+    refuses_in_run(Bench::new()).await;
+}
+
+/// Where builtins and modules are new, what stands in their place must be too.
+#[tokio::test]
+async fn what_only_a_run_shows_is_refused_by_the_newest_pythons_too() {
+    if !belongs_here(&["root"]) {
+        return;
+    }
+    let newest = crate::pythons::interpreters().into_iter().map(|python| Bench::with(python, &[]));
+    for bench in newest.filter(|bench| bench.engine.python().language >= TEMPLATES) {
+        refuses_in_run(bench).await;
+    }
+}
+
+/// The first version with template strings: from there on much is new.
+const TEMPLATES: PythonVersion = PythonVersion { major: 3, minor: 14 };
+
+/// Whether a program is for this version: `3.14` is the oldest that it is for, `until-3.11` the newest.
+fn is_for(case: &Case, version: PythonVersion) -> bool {
+    let mut words = case.info.split(' ');
+    let until = words.find_map(|word| word.strip_prefix("until-")?.parse::<PythonVersion>().ok());
+    until.map_or(!names_version(case) || case.version <= version, |until| version <= until)
+}
+
+async fn refuses_in_run(bench: Bench) {
+    let version = bench.engine.python().language;
     let cases = cases(Refused);
     let mut said = vec![];
-    for case in cases.iter().filter(|case| case.is("refused-in-run")) {
-        if needs_packages(&case.code) {
-            continue;
+    for case in cases.iter().filter(|case| case.is("refused-in-run") && is_for(case, version)) {
+        if !needs_packages(&case.code) {
+            said.push((case, refused_in_run(&bench, case).await));
         }
-        said.push((case, refused_in_run(&bench, case).await));
     }
     compare(said);
     bench.close().await;

@@ -64,7 +64,8 @@ result = [asyncio.run(main()), squares, sqlite3.connect(':memory:').execute('sel
     }
 }
 
-/// A program that starts the interpreter under test as if it had another version or flags, and calls itself
+/// A program that starts the interpreter under test as if it had another version or flags (no free-threaded build
+/// is among Debian's packages or on PyPI), and calls itself
 /// a venv in which it has them too.
 fn pretender(folder: &Path, version: &str, flags: &str) -> PathBuf {
     let python = python().canonicalize().unwrap();
