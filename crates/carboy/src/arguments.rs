@@ -198,8 +198,11 @@ pub struct Run {
     pub choice: Choice,
     #[command(flatten)]
     pub recording: Recording,
-    /// Print the outcome as JSON and nothing else
+    /// Write one page with the code, its output and what it showed, and open it in a browser
     #[arg(long)]
+    pub open: bool,
+    /// Print the outcome as JSON and nothing else
+    #[arg(long, conflicts_with = "open")]
     pub json: bool,
 }
 

@@ -14,7 +14,9 @@ use crate::arguments::Run;
 use crate::failure::{Failure, print, print_json};
 use crate::given::give;
 use crate::guest_text::visible;
+use crate::open;
 use crate::paint::Paint;
+use crate::pictures::Pictures;
 
 pub async fn run(arguments: Run) -> Result<std::process::ExitCode, Failure> {
     let mut job = Job::new(source(&arguments)?).with_policy(arguments.choice.policy()?);
@@ -23,6 +25,7 @@ pub async fn run(arguments: Run) -> Result<std::process::ExitCode, Failure> {
     }
     job = give(job, &arguments.given)?;
     let artifacts = wanted(&arguments)?;
+    let code = arguments.open.then(|| job.code.clone());
     let engine = Recorder::open(arguments.choice.engine()?, arguments.recording.config()?)?;
     let (stop, cancel) = oneshot::channel();
     tokio::spawn(async move {
@@ -58,6 +61,14 @@ pub async fn run(arguments: Run) -> Result<std::process::ExitCode, Failure> {
         print_json(&outcome)?;
     } else {
         print_end(&outcome)?;
+    }
+    if let Some(code) = code {
+        let page = open::write(&code, &outcome)?;
+        let how = if open::open(&page) { "opened" } else { "not opened: there is no desktop" };
+        let line = format!("{} {} ({how})\n", Paint::stderr().green("page:"), page.display());
+        std::io::stderr()
+            .write_all(line.as_bytes())
+            .map_err(Failure::os("write to standard error"))?;
     }
     // Whoever named a folder counts on what is in it.
     let is_lost = outcome.artifacts_left_out.iter().any(|out| out.reason == LeftOutReason::Store);
@@ -202,6 +213,7 @@ fn print_end(outcome: &Outcome) -> Result<(), Failure> {
         let place = denial.line.map(|line| format!(" (line {line})")).unwrap_or_default();
         end.push_str(&format!("{} {what}{place}{times}{hint}\n", paint.yellow("denied:")));
     }
+    end.push_str(&shown(outcome, paint));
     for artifact in &outcome.artifacts {
         let path = visible(&artifact.path);
         end.push_str(&format!("{} {path} ({} bytes)\n", paint.green("file:"), artifact.bytes));
@@ -223,6 +235,21 @@ fn print_end(outcome: &Outcome) -> Result<(), Failure> {
     );
     end.push_str(&format!("{word} {}\n", paint.dim(&figures)));
     std::io::stderr().write_all(end.as_bytes()).map_err(Failure::os("write to standard error"))
+}
+
+/// Shows the pictures that the terminal can show, and names what else was shown.
+fn shown(outcome: &Outcome, paint: Paint) -> String {
+    let (pictures, mut lines) = (Pictures::of_stdout(), String::new());
+    for display in &outcome.displays {
+        if !pictures.is_some_and(|pictures| pictures.show(display)) {
+            let (name, bytes) = (display.media_type.as_str(), display.data.get().len());
+            lines.push_str(&format!("{} {name} ({bytes} bytes)\n", paint.green("display:")));
+        }
+    }
+    if let Some(note) = &outcome.display_note {
+        lines.push_str(&format!("{} {}\n", paint.yellow("not shown:"), visible(note)));
+    }
+    lines
 }
 
 /// How a run ended, in a word.

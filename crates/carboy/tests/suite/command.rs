@@ -348,3 +348,29 @@ fn completions_and_the_manual_know_every_command() {
     assert!(manual.join("carboy.1").exists());
     assert_eq!(said(&["completions", "cmd"]).status.code(), Some(2));
 }
+
+#[test]
+fn a_run_that_is_opened_leaves_one_page_that_runs_nothing() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    let code = "display({'text/html': '<script>alert(1)</script>'}, raw=True)\nprint('said')";
+    let mut command = Command::new(program());
+    command.args(["run", "--open", "--python"]).arg(python()).args([
+        "--walls",
+        walls().as_str(),
+        "-c",
+        code,
+    ]);
+    command.env("TMPDIR", &folder.0).env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY");
+    let output = command.output().unwrap();
+    let told = text(&output.stderr);
+    assert!(output.status.success(), "{told}");
+    assert!(told.contains("display: text/html") && told.contains("not opened"), "{told}");
+    let pages: Vec<_> =
+        fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let [page] = pages.as_slice() else { panic!("{pages:?}") };
+    assert_eq!(fs::metadata(page).unwrap().permissions().mode() & 0o777, 0o600);
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("<pre>said\n</pre>") && page.contains("<iframe sandbox=\"\""), "{page}");
+    assert!(!page.contains("<script"), "{page}");
+}
