@@ -63,7 +63,8 @@ pub async fn run(arguments: Run) -> Result<std::process::ExitCode, Failure> {
         print_end(&outcome)?;
     }
     if let Some(code) = code {
-        let page = open::write(&code, &outcome)?;
+        let title = format!("carboy: {}", end_word(&outcome));
+        let page = open::write(&title, &code, &outcome)?;
         let how = if open::open(&page) { "opened" } else { "not opened: there is no desktop" };
         let line = format!("{} {} ({how})\n", Paint::stderr().green("page:"), page.display());
         std::io::stderr()

@@ -7,18 +7,15 @@ use std::process::{Command, Stdio};
 
 use carboy_protocol::Outcome;
 
-use crate::command_run::end_word;
 use crate::failure::Failure;
 use crate::page::{Page, html};
 
 /// Writes the page of a run to a file of its own, and returns where it is. Its name holds 128 random bits, so
 /// nobody else can have made it; nobody else can read it.
-pub fn write(code: &str, outcome: &Outcome) -> Result<PathBuf, Failure> {
+pub fn write(title: &str, code: &str, outcome: &Outcome) -> Result<PathBuf, Failure> {
     let path = std::env::temp_dir().join(format!("carboy-{}.html", outcome.id));
-    let title = format!("carboy: {}", end_word(outcome));
     let facts = [("run", outcome.id.clone())];
-    let page =
-        html(&Page { title: &title, facts: &facts, code: Some(code), outcome: Some(outcome) });
+    let page = html(&Page { title, facts: &facts, code: Some(code), outcome: Some(outcome) });
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true).mode(0o600);
     options
