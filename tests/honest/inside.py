@@ -56,6 +56,7 @@ class Inside:
             stdout=outcome.stdout,
             stderr=outcome.stderr,
             files=tuple(file.path for file in outcome.artifacts),
+            displays=tuple(outcome.displays),
             words=words_of(error.hint if error else None, outcome.denials),
             line=error.line if error else None,
             signal=error.exit.signal if error and getattr(error, "exit", None) else None,

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from .pixels import pixels
 from .program import Program
 
 # In place of a profile: nobody is there to say anything.
@@ -29,6 +30,8 @@ class Came:
     stdout: str = ""
     stderr: str = ""
     files: tuple[str, ...] = ()
+    displays: tuple[Any, ...] | None = None
+    """What it showed; outside nobody knows."""
     words: str = ""
     """What is said to the author of the code, apart from the code's own words."""
     line: int | None = None
@@ -85,11 +88,13 @@ def _rejection(came: Came) -> str | None:
 def _done(program: Program, came: Came) -> str | None:
     if came.kind is not None:
         return _told(came)
-    known = {"stdout": came.stdout, "stderr": came.stderr, "files": came.files}
+    known: dict[str, Any] = {"stdout": came.stdout, "stderr": came.stderr, "files": came.files}
+    if came.displays is not None:
+        known |= {"displays": came.displays, "pixels": pixels}
     if came.has_result:
         known["result"] = came.result
     for check in program.checks:
-        if "result" not in known and "result" in check:
+        if any(name not in known and name in check for name in ("result", "displays")):
             continue
         try:
             held = eval(check, dict(known))

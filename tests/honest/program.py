@@ -39,7 +39,7 @@ class Program:
     what: str
     """The exception of an `error`, the name of a `limit`."""
     checks: tuple[str, ...]
-    """Expressions over `result`, `stdout`, `stderr` and `files` that must be true."""
+    """Expressions over `result`, `stdout`, `stderr`, `files` and `displays` that must be true."""
     says: tuple[str, ...]
     """What the words for the author of the code must contain."""
     packages: tuple[str, ...]

@@ -9,6 +9,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import carboy
 from carboy import Display, Drawing, Policy, Sandbox
 from carboy._displays import harmless
@@ -111,3 +113,11 @@ def test_an_outcome_in_a_notebook_has_its_displays(box: Sandbox) -> None:
     tags = [tag for tag, _ in seen(page) if tag in ("img", "iframe", "script")]
     assert tags == ["img", "iframe", "img"]
     assert outcome.displays[0]._repr_mimebundle_()["text/html"] in page
+
+
+def test_a_table_that_is_none_or_cannot_be_read_is_told() -> None:
+    body = {"id": "0", "status": "ok", "result": 7}
+    with pytest.raises(carboy.FrameError, match="no table but int"):
+        carboy.Outcome.from_dict(body).frame("pandas")
+    with pytest.raises(carboy.FrameError, match="must be one of"):
+        carboy.Outcome.from_dict(body).frame("numpy")  # type: ignore[arg-type]

@@ -22,6 +22,7 @@ from ._errors import (
     ToolError,
 )
 from ._extract import extract
+from ._frames import FrameError
 from ._limits import Limits
 from ._outcome import (
     CancelledRunError,
@@ -74,6 +75,7 @@ __all__ = [
     "EngineGoneError",
     "Error",
     "Exit",
+    "FrameError",
     "GuestExceptionError",
     "Isolation",
     "Language",

@@ -11,6 +11,7 @@ from typing import Any
 from . import _explain, _html
 from ._artifacts import Kept
 from ._errors import CarboyError
+from ._frames import Library, frame_of
 from ._limits import UNITS
 from ._record import Record
 
@@ -36,6 +37,15 @@ class Outcome(Record):
         if self.status == "ok":
             return self
         raise _error_of(self)
+
+    def frame(self, library: Library | None = None) -> Any:
+        """The table that the code answered with, as a frame of `pandas`, `polars` or `pyarrow`.
+
+        Of the library that the code used, if none is named. All of the table comes with
+        `Drawing(tables="arrow")` in the policy and pyarrow on both sides; otherwise it is made of `result`,
+        which has at most 1000 rows.
+        """
+        return frame_of(self, library)
 
     def explain(self) -> str:
         """All that matters of it as text, for a language model or a person to act on."""

@@ -1,6 +1,0 @@
-# title: imports what only a notebook has
-# expect: error ModuleNotFoundError
-# says: not installed
-from IPython.display import display
-
-display("x")
