@@ -116,7 +116,7 @@ def test_an_outcome_in_a_notebook_has_its_displays(box: Sandbox) -> None:
 
 
 def test_a_table_that_is_none_or_cannot_be_read_is_told() -> None:
-    body = {"id": "0", "status": "ok", "result": 7}
+    body = {"id": "0", "status": "ok", "result": 7, "artifacts": []}
     with pytest.raises(carboy.FrameError, match="no table but int"):
         carboy.Outcome.from_dict(body).frame("pandas")
     with pytest.raises(carboy.FrameError, match="must be one of"):
