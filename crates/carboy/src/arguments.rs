@@ -101,8 +101,7 @@ pub struct Drill {
     /// Only this row, or all variants of one; may be given more than once
     #[arg(long, value_name = "ID")]
     pub row: Vec<String>,
-    /// Only this class, which may be given more than once: confidentiality, integrity, availability,
-    /// cross-run, protocol, neighbours
+    /// Only this class: confidentiality, integrity, availability, cross-run, protocol, neighbours
     #[arg(long)]
     pub class: Vec<String>,
     /// The walls to attack
@@ -210,8 +209,7 @@ pub struct Run {
 pub struct Check {
     /// The script, or - for standard input
     pub file: PathBuf,
-    /// What is granted, if not what the policy says: agent for data work, hook for scripts that
-    /// only compute
+    /// What is granted, if not what the policy says: agent for data work, hook to compute only
     #[arg(long, value_name = "PROFILE")]
     pub profile: Option<ProfileName>,
     /// A policy file, for the modules that it grants beyond the profile

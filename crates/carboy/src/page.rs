@@ -52,11 +52,7 @@ pub fn html(page: &Page<'_>) -> String {
     }
     text.push_str("</table>\n");
     if let Some(outcome) = page.outcome {
-        for display in &outcome.displays {
-            let name = display.media_type.as_str();
-            let body = shown(display);
-            text.push_str(&format!("<figure>{body}<figcaption>{name}</figcaption></figure>\n"));
-        }
+        text.push_str(&displays(outcome));
         part(&mut text, "left out", outcome.display_note.as_deref().unwrap_or_default());
     }
     part(&mut text, "code", page.code.unwrap_or_default());
@@ -65,6 +61,15 @@ pub fn html(page: &Page<'_>) -> String {
     }
     text.push_str("</body></html>\n");
     text
+}
+
+/// What a run showed, in a form that runs and loads nothing, for any page with a policy like this one's.
+pub fn displays(outcome: &Outcome) -> String {
+    let figures = outcome.displays.iter().map(|display| {
+        let (body, name) = (shown(display), display.media_type.as_str());
+        format!("<figure>{body}<figcaption>{name}</figcaption></figure>\n")
+    });
+    figures.collect()
 }
 
 fn usage(outcome: &Outcome) -> Vec<(&'static str, String)> {
@@ -145,21 +150,9 @@ fn escaped(text: &str) -> String {
     escaped_markup(&visible(text))
 }
 
+/// Markup as text. A browser would take a zero byte for an end or replace it.
 fn escaped_markup(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for char in text.chars() {
-        match char {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\'' => safe.push_str("&#39;"),
-            // A browser would take it for an end or replace it.
-            '\0' => safe.push('\u{fffd}'),
-            char => safe.push(char),
-        }
-    }
-    safe
+    crate::drill_page::escaped(&text.replace('\0', "\u{fffd}"))
 }
 
 /// Text as part of an address: everything but letters and digits is written by its bytes.

@@ -9,6 +9,7 @@ use carboy_store::{Record, RunFacts};
 use super::words::end_of;
 use crate::drill_page::escaped;
 use crate::guest_text::visible;
+use crate::page::displays;
 
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;\
@@ -21,7 +22,8 @@ const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;mar
     table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.2rem .6rem .2rem 0;\
     border-bottom:1px solid #e6eaee;vertical-align:top;overflow-wrap:anywhere}\
     th{font-weight:500;color:#5b6672;white-space:nowrap}code{font:13px ui-monospace,monospace}\
-    img{max-width:100%;border:1px solid #e6eaee}";
+    img{max-width:100%;border:1px solid #e6eaee}iframe{width:100%;height:26rem;border:1px solid #e6eaee}\
+    figure{margin:.5rem 0}figcaption{color:#5b6672;font-size:12px}";
 
 /// The whole page.
 pub fn page(record: &Record, run: &RunFacts) -> String {
@@ -55,6 +57,8 @@ pub fn page(record: &Record, run: &RunFacts) -> String {
 fn told(body: &mut String, outcome: &Outcome) {
     let result = outcome.result.as_ref().map(|result| result.get());
     section(body, "Result", &pre(result.or(outcome.result_text.as_deref()).unwrap_or_default()));
+    section(body, "Shown", &displays(outcome));
+    section(body, "Not shown", &outcome.display_note.as_deref().map_or(String::new(), paragraph));
     if let Some(error) = &outcome.error {
         let text = error.traceback.as_deref().unwrap_or(&error.message);
         section(body, "Error", &pre(text));
