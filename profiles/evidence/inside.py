@@ -55,7 +55,9 @@ def main() -> None:
     version = subprocess.run(
         [python, "-V"], capture_output=True, text=True, check=True
     ).stdout.strip()
-    print(f"# Import and one ordinary use of each package in a jar, preset max unless it has limits: {version}.")
+    print(
+        f"# Import and one ordinary use of each package in a jar, preset max unless it has limits: {version}."
+    )
     print(f"# inside.py makes this table from uses.toml. {works} of {len(lines)} work.")
     print("\n".join(lines))
 

@@ -8,6 +8,7 @@ use std::time::Instant;
 use carboy_protocol::{
     GuestResult, Job, JobFrame, Limits, Outcome, Policy, SetupFault, Status, Usage,
 };
+use tokio::sync::mpsc;
 
 use crate::admit::budget::{Budget, LIGHT};
 use crate::admit::files::{self, Zones};
@@ -22,7 +23,7 @@ use crate::plan::{self, Base, Plan};
 use crate::pool::{Pool, PoolConfig};
 use crate::run::{self, Contact};
 use crate::runner::{RunOptions, Runner};
-use crate::tier::process::{Preload, Process, ProcessJar, Renewal};
+use crate::tier::process::{Preload, Preloading, Process, ProcessJar, Renewal};
 use crate::tier::{Inputs, Jar, Tier};
 use crate::verdict;
 
@@ -37,6 +38,8 @@ pub struct Config {
     pub versions: Versions,
     /// Modules that the zygote imports once, for every jar.
     pub preload: Vec<String>,
+    /// Hears of each of these modules when it is done. What does not fit into the channel is not told.
+    pub preloading: Option<mpsc::Sender<Preloading>>,
     /// No job gets more than this, whatever it asks for.
     pub ceiling: Option<Limits>,
     /// From which directories of the host jobs may be given files. `None` means from any, unless there is a
@@ -59,6 +62,7 @@ impl Config {
             python: python.into(),
             versions: Versions::default(),
             preload: vec![],
+            preloading: None,
             ceiling: None,
             inputs_from: None,
             scratch: std::env::temp_dir(),
@@ -91,7 +95,10 @@ impl Engine {
         let bounds = Bounds { memory_bytes: budget.bytes, tasks: 1 << 15 };
         let groups = Tree::own(bounds);
         let held = groups.clone().ok();
-        let pool = Pool::new(Process::new(base, config.scratch, renewal, held), ceiling);
+        let pool = Pool::new(
+            Process::new(base, config.scratch, renewal, held, config.preloading),
+            ceiling,
+        );
         // A place without descriptors for a jar would be none.
         let running = config.gate.running.min(Process::slots());
         let memory_bytes = Some(budget.bytes);

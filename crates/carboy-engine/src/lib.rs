@@ -48,4 +48,4 @@ pub use pool::PoolConfig;
 pub use runner::{
     Answer, Artifacts, Call, Chunk, IN_FLIGHT, Keeper, RunOptions, Runner, Stream, ToolHost,
 };
-pub use tier::process::Preload;
+pub use tier::process::{Preload, Preloading};

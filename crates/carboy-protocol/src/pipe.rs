@@ -103,6 +103,21 @@ pub enum FromEngine {
         /// The interpreter that jobs run on.
         python: String,
     },
+    /// A module that is to be preloaded is done. The first run waits for all of them.
+    Preloaded {
+        /// Which one.
+        module: String,
+        /// How many are done, with this one.
+        done: u64,
+        /// How many there are.
+        count: u64,
+        /// How long its import took, in milliseconds; absent if it is imported in each jar.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        took_ms: Option<f64>,
+        /// Why it is imported in each jar instead of once for all.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        late: Option<String>,
+    },
     /// Output of a run that asked for it.
     Output {
         /// The caller's number for the run.
@@ -165,7 +180,7 @@ mod tests {
                 )*
             };
         }
-        golden!(FromEngine: "ready" "output" "outcome" "outcome_crash" "outcome_ok" "outcome_converted" "failed" "failed_without_id" "call");
+        golden!(FromEngine: "ready" "preloaded" "preloaded_late" "output" "outcome" "outcome_crash" "outcome_ok" "outcome_converted" "failed" "failed_without_id" "call");
         golden!(ToEngine: "cancel" "answer" "answer_null" "answer_error");
         // A request is written with every default.
         let run = again::<ToEngine>(include_str!("../../../golden/pipe/run.json"));

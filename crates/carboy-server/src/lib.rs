@@ -6,11 +6,14 @@
 //! desk knows no protocol. The [`pipe`] is the first door.
 //!
 //! ```no_run
-//! # async fn example(engine: carboy_engine::Engine) -> Result<(), Box<dyn std::error::Error>> {
+//! # async fn example(config: carboy_engine::Config) -> Result<(), Box<dyn std::error::Error>> {
+//! use carboy_engine::{Config, Engine};
 //! use carboy_server::{Desk, pipe};
 //!
+//! let (preloading, preloads) = tokio::sync::mpsc::channel(16);
+//! let engine = Engine::new(Config { preloading: Some(preloading), ..config })?;
 //! let python = engine.python().version.clone();
-//! pipe::serve(Desk::new(engine), python, pipe::Ends::standard()?).await?;
+//! pipe::serve(Desk::new(engine), python, preloads, pipe::Ends::standard()?).await?;
 //! # Ok(())
 //! # }
 //! ```

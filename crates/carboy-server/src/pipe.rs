@@ -12,7 +12,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use carboy_engine::{Answer, EngineError, RunError, Runner};
+use carboy_engine::{Answer, EngineError, Preloading, RunError, Runner};
 use carboy_protocol::ArtifactWish;
 use carboy_protocol::pipe::{
     FailureKind, FromEngine, MAX_LINE, PIPE_VERSION, RunFailure, ToEngine,
@@ -35,23 +35,32 @@ const UNREAD: usize = 256;
 const UNDER_WAY: usize = 10_000;
 
 /// Serves one caller until it is gone, and ends what is still running then. `python` is the version of
-/// the interpreter that jobs run on.
-pub async fn serve<R: Runner>(desk: Desk<R>, python: String, ends: Ends) -> Result<(), RunError> {
+/// the interpreter that jobs run on; what comes of `preloads` is passed on.
+pub async fn serve<R: Runner>(
+    desk: Desk<R>,
+    python: String,
+    preloads: mpsc::Receiver<Preloading>,
+    ends: Ends,
+) -> Result<(), RunError> {
     let Ends { input, output, reader } = ends;
     let (answers, receiver) = mpsc::channel(UNREAD);
     let version = env!("CARGO_PKG_VERSION").into();
     let ready = FromEngine::Ready { pipe: PIPE_VERSION, version, python };
     answers.send(ready).await.ok(); // The receiver is right there.
     let mut writer = tokio::spawn(lines::write(receiver, output));
+    let teller = tokio::spawn(tell_of(preloads, answers.clone()));
     let caller = Caller { desk: &desk, answers };
     let listened = tokio::select! {
         listened = caller.listen(input, reader) => listened,
         // Whoever does not read gets nothing run.
         _gone = &mut writer => {
+            teller.abort();
             desk.shutdown().await;
             return Ok(());
         }
     };
+    // The writer waits for everybody who may have something to say.
+    teller.abort();
     desk.shutdown().await;
     listened.map_err(|error| EngineError::Os { step: "read a request", error })?;
     // The last answers go out as long as somebody is there to read them.
@@ -150,6 +159,21 @@ impl<R: Runner> Caller<'_, R> {
                 }
             }
         }
+    }
+}
+
+/// Passes on which modules are preloaded.
+async fn tell_of(mut preloads: mpsc::Receiver<Preloading>, answers: mpsc::Sender<FromEngine>) {
+    while let Some(Preloading { preload, done, count }) = preloads.recv().await {
+        let took = preload.took.filter(|_| preload.late.is_none());
+        let message = FromEngine::Preloaded {
+            module: preload.module,
+            done: done as u64,
+            count: count as u64,
+            took_ms: took.map(|took| took.as_secs_f64() * 1000.0),
+            late: preload.late.map(str::to_owned),
+        };
+        answers.send(message).await.ok(); // The caller may be gone.
     }
 }
 

@@ -1,16 +1,34 @@
 //! `carboy doctor`.
 
-use carboy_engine::doctor::{Report, State, examine};
-use carboy_protocol::ExitCode;
+use std::io::IsTerminal;
 
-use crate::arguments::{self, Doctor};
+use carboy_engine::doctor::{Report, State, examine};
+use carboy_engine::{Config, Engine, Installation, PoolConfig, Preloading};
+use carboy_protocol::ExitCode;
+use tokio::sync::mpsc;
+
+use crate::arguments::Doctor;
 use crate::failure::{Failure, print, print_json};
-use crate::paint::Paint;
+use crate::guest_text::visible;
+use crate::paint::{Paint, progress};
 
 pub async fn doctor(arguments: Doctor) -> Result<std::process::ExitCode, Failure> {
     let Doctor { interpreter, preload, budget, .. } = arguments;
-    let engine = arguments::engine(&interpreter, preload, &budget)?;
-    let report = examine(&engine).await;
+    let count = preload.len();
+    let shown = !arguments.json && count > 0 && std::io::stderr().is_terminal();
+    let (preloading, preloads) = mpsc::channel(count.max(1));
+    let engine = Engine::new(Config {
+        preload,
+        preloading: shown.then_some(preloading),
+        gate: budget.gate(),
+        versions: interpreter.versions(),
+        pool: PoolConfig { ceiling: 0, ..PoolConfig::default() },
+        ..Config::new(Installation::own(), &interpreter.python)
+    })?;
+    let report = {
+        let examined = std::pin::pin!(examine(&engine));
+        tell(preloads, count, shown, examined).await
+    };
     engine.shutdown().await;
     if arguments.json {
         print_json(&report)?;
@@ -20,6 +38,31 @@ pub async fn doctor(arguments: Doctor) -> Result<std::process::ExitCode, Failure
     }
     let code = if report.full { ExitCode::Ok } else { ExitCode::Engine };
     Ok((code as u8).into())
+}
+
+/// Waits for the report, and shows meanwhile which modules are preloaded.
+async fn tell<T>(
+    mut preloads: mpsc::Receiver<Preloading>,
+    count: usize,
+    shown: bool,
+    mut examined: impl Future<Output = T> + Unpin,
+) -> T {
+    if shown {
+        progress(&format!("preloading {count} modules …"));
+    }
+    loop {
+        tokio::select! {
+            report = &mut examined => {
+                if shown {
+                    progress("");
+                }
+                return report;
+            }
+            Some(Preloading { preload, done, count }) = preloads.recv(), if shown => {
+                progress(&format!("{done} of {count} preloaded: {}", visible(&preload.module)));
+            }
+        }
+    }
 }
 
 fn table(report: &Report, paint: Paint) -> String {

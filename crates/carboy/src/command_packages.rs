@@ -3,7 +3,7 @@
 //!
 //! The interpreter is asked for its packages in a jar too, because listing them reads what they wrote.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 
 use carboy_engine::{Engine, RunError};
 use carboy_protocol::{ExitCode, Job, Outcome, Policy, Preset};
@@ -14,7 +14,7 @@ use crate::arguments::{self, Interpreter};
 use crate::failure::{Failure, print, print_json};
 use crate::guest_text::visible;
 use crate::memory_budget::MemoryBudget;
-use crate::paint::Paint;
+use crate::paint::{Paint, progress};
 
 /// Each distribution with the modules that it brings.
 const LIST: &str = r#"
@@ -101,12 +101,6 @@ pub async fn packages(python: &Interpreter, json: bool) -> Result<std::process::
     let is_fine = rows.iter().all(|row| row.import_error.is_none() && row.preload_error.is_none());
     let code = if is_fine { ExitCode::Ok } else { ExitCode::Engine };
     Ok((code as u8).into())
-}
-
-fn progress(text: &str) {
-    let mut to = std::io::stderr();
-    // Nothing depends on whether somebody reads it.
-    drop(write!(to, "\r{text}\x1b[K").and_then(|()| to.flush()));
 }
 
 async fn installed(engine: &Engine) -> Result<Vec<Installed>, Failure> {

@@ -8,6 +8,7 @@ use carboy_engine::{Config, Engine, Installation};
 use carboy_protocol::ExitCode;
 use carboy_server::{Desk, pipe};
 use carboy_store::{Recorder, RunFolders};
+use tokio::sync::mpsc;
 
 use crate::arguments::Pipe;
 use crate::failure::Failure;
@@ -29,9 +30,12 @@ pub async fn serve(
 ) -> Result<std::process::ExitCode, Failure> {
     let ends = socket.map_or_else(pipe::Ends::standard, pipe::Ends::socket);
     let ends = ends.map_err(Failure::os("watch the caller's ends"))?;
+    // A module is told of once, so nothing is left out.
+    let (preloading, preloads) = mpsc::channel(arguments.preload.len().max(1));
     let config = Config {
         preload: arguments.preload,
         gate: arguments.budget.gate(),
+        preloading: Some(preloading),
         versions: arguments.interpreter.versions(),
         ..Config::new(Installation::own(), arguments.interpreter.python)
     };
@@ -42,7 +46,7 @@ pub async fn serve(
     if let Some(folder) = &arguments.artifacts {
         desk = desk.keeping(Arc::new(made(folder)?));
     }
-    let served = pipe::serve(desk, python, ends).await;
+    let served = pipe::serve(desk, python, preloads, ends).await;
     if let Some(folder) = &arguments.artifacts {
         // Its caller may have removed it.
         carboy_jail::remove_tree(folder).ok();

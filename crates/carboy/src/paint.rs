@@ -1,6 +1,6 @@
-//! Colours for people: on a terminal that wants them, and nowhere else.
+//! Colours and progress for people: on a terminal, and nowhere else.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 
 /// Whether to colour what goes to one stream.
 #[derive(Clone, Copy)]
@@ -56,6 +56,13 @@ impl Paint {
     pub fn bold(self, text: &str) -> String {
         self.code("1", text)
     }
+}
+
+/// Writes over the line that a terminal shows. An empty text removes it.
+pub fn progress(text: &str) {
+    let mut to = std::io::stderr();
+    // Nothing depends on whether somebody reads it.
+    drop(write!(to, "\r{text}\x1b[K").and_then(|()| to.flush()));
 }
 
 /// The convention of <https://no-color.org>, and terminals that cannot.

@@ -64,6 +64,24 @@ async def until_idle(box: carboy.AsyncSandbox) -> None:
         await asyncio.sleep(0.005)
 
 
+def test_a_start_tells_of_each_module_that_is_preloaded() -> None:
+    async def test() -> None:
+        told: list[str] = []
+
+        async def hear(one: carboy.Preloaded) -> None:
+            await asyncio.sleep(0)
+            told.append(one.module)
+
+        box = carboy.AsyncSandbox(preload=["fractions", "json"])
+        try:
+            await box.start(on_preload=hear)
+        finally:
+            await box.close()
+        assert told == ["fractions", "json"]
+
+    asyncio.run(test())
+
+
 def test_cancelling_the_task_cancels_the_run() -> None:
     async def test(box: carboy.AsyncSandbox) -> None:
         began = time.monotonic()

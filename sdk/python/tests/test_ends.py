@@ -277,3 +277,31 @@ for number, job in runs():
             os.close(end)
         assert said.startswith("carboy: waiting for the first run ") and "with pandas …" in said
         assert said.endswith("\r\x1b[K")
+
+
+def test_the_line_counts_what_is_preloaded(tmp_path: Path) -> None:
+    path = pretender(
+        tmp_path,
+        f"""{OUTCOME}
+say({READY!r} + chr(10))
+for number, job in runs():
+    for done, module in enumerate(["pandas", "polars"], 1):
+        time.sleep(1.0)
+        body = {{"module": module, "done": done, "count": 2}}
+        say(json.dumps({{"preloaded": body}}) + chr(10))
+    time.sleep(0.2)
+    say(outcome(number, 1) + chr(10))
+""",
+    )
+    code = "import carboy; carboy.Sandbox(preload=['pandas', 'polars']).start().close()"
+    terminal, end = os.openpty()
+    try:
+        with script(code, stderr=end, env={**os.environ, "CARBOY_BINARY": path}) as program:
+            program.communicate(timeout=20)
+        os.set_blocking(terminal, False)
+        said = os.read(terminal, 10_000).decode()
+    finally:
+        os.close(terminal)
+        os.close(end)
+    assert "carboy: 1 of 2 preloaded: pandas …" in said
+    assert said.endswith("\r\x1b[Kcarboy: 2 of 2 preloaded: polars …\r\x1b[K")

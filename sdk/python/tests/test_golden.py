@@ -31,6 +31,8 @@ def line(value: Any) -> bytes:
 
 WRITTEN_BY_ENGINE = {
     "ready": ("ready", None),
+    "preloaded": ("preloaded", None),
+    "preloaded_late": ("preloaded", None),
     "output": ("output", 1),
     "call": ("call", 1),
     "outcome": ("outcome", 1),
@@ -136,6 +138,14 @@ def test_a_converted_result_says_what_it_was(golden: Path) -> None:
     plain = carboy.Outcome.from_dict(message(golden, "outcome")["outcome"]["outcome"])
     assert (plain.displays, plain.display_note) == ([], None)
     assert (plain.result_type, plain.result_text, plain.result_note) == (None, None, None)
+
+
+def test_a_preloaded_module_has_every_field(golden: Path) -> None:
+    bodies = [message(golden, name)["preloaded"] for name in ("preloaded", "preloaded_late")]
+    assert [carboy.Preloaded(**body) for body in bodies] == [
+        carboy.Preloaded("pandas", 1, 2, took_ms=412.5),
+        carboy.Preloaded("polars", 2, 2, late="it starts a thread"),
+    ]
 
 
 def test_a_failure_is_raised_as_whose_it_is(golden: Path) -> None:

@@ -231,6 +231,23 @@ def test_wrong_settings_are_request_errors() -> None:
     assert isinstance(raised.value, carboy.RequestError)
 
 
+def test_a_start_tells_of_each_module_that_is_preloaded() -> None:
+    told: list[carboy.Preloaded] = []
+    box = carboy.Sandbox(preload=["fractions", "json"])
+    try:
+        box.start(on_preload=told.append)
+        assert [(one.module, one.done, one.count) for one in told] == [
+            ("fractions", 1, 2),
+            ("json", 2, 2),
+        ]
+        assert all(one.took_ms is not None and one.late is None for one in told)
+        # They are there already.
+        box.start(on_preload=told.append)
+        assert len(told) == 2
+    finally:
+        box.close()
+
+
 def test_modules_can_be_preloaded() -> None:
     with carboy.Sandbox(preload=["fractions", "json"]) as box:
         out = box.run(

@@ -44,6 +44,7 @@ from ._record import (
     Isolation,
     LeftOut,
     LimitHit,
+    Preloaded,
     ToolCall,
     Usage,
 )
@@ -85,6 +86,7 @@ __all__ = [
     "Limits",
     "Outcome",
     "Policy",
+    "Preloaded",
     "RecordedRun",
     "RejectedError",
     "Replayed",

@@ -20,7 +20,7 @@ from ._errors import RequestError
 from ._files import FileLike, PathLike
 from ._outcome import Outcome
 from ._policy import PolicyLike
-from ._record import Chunk
+from ._record import Chunk, Preloaded
 from ._request import OnError
 from ._tool_threads import function_thread
 from ._tools import ToolLike
@@ -92,10 +92,14 @@ class AsyncSandbox(Box[AsyncPipe]):
         """What the language profile does not allow in the code. See `Sandbox.check`."""
         return await asyncio.to_thread(self._violations, code, policy)
 
-    async def start(self) -> AsyncSandbox:
+    async def start(
+        self, *, on_preload: Callable[[Preloaded], object] | None = None
+    ) -> AsyncSandbox:
         """Starts the engine, if it is not running, and waits until it accepts runs.
 
         Where modules are preloaded, it waits until they are; one that cannot be imported is an error.
+        `on_preload` hears of each module when it is done; if it returns something that can be awaited,
+        that is done. On a terminal, a line tells the same.
         """
         while True:
             pipe, run = self._engine(None), AsyncRun(None)
@@ -110,7 +114,14 @@ class AsyncSandbox(Box[AsyncPipe]):
                 raise said
             break
         if self._settings.preload:
-            await self.run("None", on_error="return")
+            request = self._settings.request("None", None, None, (), None, False)
+            run = AsyncRun(request)
+            run.on_preload = on_preload
+            pipe = self._submitted(run)
+            try:
+                await next_of(pipe, run)
+            finally:
+                run.finish()
         return self
 
     async def close(self) -> None:
@@ -213,6 +224,11 @@ async def next_of(pipe: AsyncPipe, run: AsyncRun) -> Chunk | Outcome:
         found = heard(said, pipe.artifacts)
         if isinstance(found, (Chunk, Outcome)):
             return found
+        if isinstance(found, Preloaded):
+            done = run.on_preload(found) if run.on_preload is not None else None
+            if inspect.isawaitable(done):
+                await done
+            continue
         if found is not None:
             _serve(pipe, run, Call(pipe, run, found))
 

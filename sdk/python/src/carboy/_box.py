@@ -18,7 +18,7 @@ from ._outcome import Outcome
 from ._pipe import Pipe
 from ._policy import PolicyLike, policy_body
 from ._prompt import prompt_for
-from ._record import Chunk
+from ._record import Chunk, Preloaded
 from ._request import OnError, Settings, is_raise
 from ._run import Run
 from ._runs import Runs
@@ -139,7 +139,7 @@ class Stream(Generic[P, R]):
 
 def heard(
     said: bytes | BaseException, place: str | None
-) -> Chunk | Outcome | dict[str, Any] | None:
+) -> Chunk | Outcome | Preloaded | dict[str, Any] | None:
     """A message for the caller of a run; a dict if it is a tool call.
 
     `place` is where the engine keeps artifacts.
@@ -151,6 +151,9 @@ def heard(
         return Outcome.from_dict(body["outcome"], place)
     if kind == "output":
         return Chunk(body["stream"], body["text"])
+    if kind == "preloaded":
+        module, done, count = body["module"], body["done"], body["count"]
+        return Preloaded(module, done, count, body.get("took_ms"), body.get("late"))
     if kind == "failed":
         raise failure_of(body["failure"])
     return body if kind == "call" else None

@@ -204,6 +204,12 @@ class Pipe(Channel):
             self._stop_for(lambda: failure_of(failure))
         elif kind == "failed":
             LOG.error("the engine reported: %s", failure_of(body.get("failure", {})))
+        elif kind == "preloaded":
+            self.progress.say(f"{body['done']} of {body['count']} preloaded: {body['module']}")
+            for run in self._runs.values():
+                if run.on_preload is not None and not run.ended:
+                    run.inbox.append(line)
+                    run.wake()
         elif self.python is None:
             self._stop_for(_other_version(None, None))
 

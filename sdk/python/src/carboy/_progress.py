@@ -37,6 +37,12 @@ class Progress:
             self.pending = False
             self._shown = _written(f"carboy: {self._words} …")
 
+    def say(self, words: str) -> None:
+        """There is something newer to tell, now or when the line is due."""
+        self._words = words
+        if self._shown:
+            self._shown = _written(f"\r\x1b[Kcarboy: {words} …")
+
     def clear(self) -> None:
         """Removes the line."""
         self.pending = False

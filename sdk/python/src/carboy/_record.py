@@ -113,6 +113,19 @@ class Chunk:
     text: str
 
 
+@dataclass(frozen=True)
+class Preloaded:
+    """A module that is preloaded: which one, and how many of how many are."""
+
+    module: str
+    done: int
+    count: int
+    took_ms: float | None = None
+    """How long its import took; `None` if each run's process imports it, before the run."""
+    late: str | None = None
+    """Why each run's process imports it, instead of all sharing one import."""
+
+
 @dataclass(frozen=True, repr=False)
 class Record:
     """What came of a run, field by field."""

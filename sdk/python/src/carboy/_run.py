@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import Any, Protocol
 
+from ._record import Preloaded
 from ._request import Request
 
 
@@ -27,6 +29,8 @@ class Run:
     over = False
     # The caller no longer waits for it.
     ended = False
+    # Hears of modules that are preloaded.
+    on_preload: Callable[[Preloaded], object] | None = None
     # Tasks that serve its tool calls and can be cancelled.
     tasks: set[Any] | None = None
 

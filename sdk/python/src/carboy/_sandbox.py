@@ -14,7 +14,7 @@ from ._check import Violation
 from ._files import FileLike, PathLike
 from ._outcome import Outcome
 from ._policy import PolicyLike
-from ._record import Chunk
+from ._record import Chunk, Preloaded
 from ._request import OnError
 from ._sync_pipe import SyncPipe, SyncRun
 from ._tool_threads import loop_thread
@@ -102,10 +102,11 @@ class Sandbox(Box[SyncPipe]):
         """
         return self._violations(code, policy)
 
-    def start(self) -> Sandbox:
+    def start(self, *, on_preload: Callable[[Preloaded], object] | None = None) -> Sandbox:
         """Starts the engine, if it is not running, and waits until it accepts runs.
 
         Where modules are preloaded, it waits until they are; one that cannot be imported is an error.
+        `on_preload` hears of each module when it is done. On a terminal, a line tells the same.
         """
         while True:
             pipe, run = self._engine(None), SyncRun(None)
@@ -120,7 +121,14 @@ class Sandbox(Box[SyncPipe]):
                 raise said
             break
         if self._settings.preload:
-            self.run("None", on_error="return")
+            request = self._settings.request("None", None, None, (), None, False)
+            run = SyncRun(request)
+            run.on_preload = on_preload
+            pipe = self._submitted(run)
+            try:
+                next_of(pipe, run)
+            finally:
+                run.finish()
         return self
 
     def close(self) -> None:
@@ -213,6 +221,10 @@ def next_of(pipe: SyncPipe, run: SyncRun) -> Chunk | Outcome:
         found = heard(said, pipe.artifacts)
         if isinstance(found, (Chunk, Outcome)):
             return found
+        if isinstance(found, Preloaded):
+            if run.on_preload is not None:
+                run.on_preload(found)
+            continue
         if found is not None:
             # The run may have ended while an earlier call was served. Then no answer is needed.
             pipe.look(run)

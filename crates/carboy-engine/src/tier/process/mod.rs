@@ -5,6 +5,7 @@ mod hand_in;
 mod jar;
 mod layout;
 mod media;
+mod preload;
 mod scratch;
 mod seal;
 mod talk;
@@ -13,13 +14,13 @@ mod zygote;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use carboy_jail::JarDirectory;
 use carboy_protocol::{Limits, Policy, Walls};
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::{Mutex, Semaphore, mpsc};
 
 use crate::error::{EngineError, While};
 use crate::facts::may_use;
@@ -30,19 +31,11 @@ use crate::plan::{self, Base, Plan, Shape};
 use crate::tier::{Holds, Inputs, Tier};
 use jar::Made;
 pub(crate) use jar::ProcessJar;
+use preload::Preloads;
 use scratch::Scratch;
 use zygote::Zygote;
 
-/// A module that is to be preloaded.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Preload {
-    /// Its name.
-    pub module: String,
-    /// Why it is imported in each jar, after sealing, instead of once in the zygote.
-    pub late: Option<&'static str>,
-    /// How long its import took in the last zygote that was started.
-    pub took: Option<Duration>,
-}
+pub use preload::{Preload, Preloading};
 
 /// How long a zygote serves.
 #[derive(Clone, Copy, Debug)]
@@ -61,12 +54,9 @@ pub(crate) struct Process {
     /// The control groups that jars are put into, if there are any.
     groups: Option<Arc<Tree>>,
     zygotes: [(Walls, Mutex<Option<Arc<Zygote>>>); 2],
-    /// The modules that cannot be in a zygote, each with what it does.
-    late: std::sync::Mutex<BTreeMap<String, &'static str>>,
+    preloads: Preloads,
     /// What a jar behind each walls began with.
     began_with: [AtomicU64; 2],
-    /// How long the others took.
-    took: std::sync::Mutex<BTreeMap<String, Duration>>,
     /// How often everything was ended.
     endings: AtomicUsize,
     /// One for each jar that this process has descriptors for.
@@ -79,16 +69,17 @@ impl Process {
         scratch: PathBuf,
         renewal: Renewal,
         groups: Option<Arc<Tree>>,
+        progress: Option<mpsc::Sender<Preloading>>,
     ) -> Process {
+        let preloads = Preloads::new(base.preload.clone(), progress);
         Process {
             base,
             scratch,
             renewal,
             groups,
             zygotes: [Walls::Full, Walls::Nested].map(|walls| (walls, Mutex::default())),
-            late: std::sync::Mutex::default(),
+            preloads,
             began_with: Default::default(),
-            took: std::sync::Mutex::default(),
             endings: AtomicUsize::new(0),
             slots: Arc::new(Semaphore::new(Process::slots())),
         }
@@ -129,37 +120,17 @@ impl Process {
     /// Starts a zygote. A module that cannot be in one is left out from then on, and imported in jars.
     async fn start(&self, walls: Walls) -> Result<Zygote, EngineError> {
         loop {
-            let late = self.late();
-            match Zygote::start(&self.base, walls, &self.scratch, late.clone()).await {
-                Err(EngineError::Untamed { module, why }) if !late.contains(&module) => {
-                    self.late.lock().unwrap_or_else(PoisonError::into_inner).insert(module, why);
-                }
-                Ok(zygote) => {
-                    let imported = zygote.imported.iter().cloned();
-                    self.took.lock().unwrap_or_else(PoisonError::into_inner).extend(imported);
-                    return Ok(zygote);
-                }
-                Err(error) => return Err(error),
+            match Zygote::start(&self.base, walls, &self.scratch, &self.preloads).await {
+                Err(EngineError::Untamed { module, why })
+                    if self.preloads.is_late(&module, why) => {}
+                other => return other,
             }
         }
     }
 
-    /// The modules of those to be preloaded that turned out to be none for a zygote.
-    fn late(&self) -> Vec<String> {
-        let late = self.preloads().into_iter().filter(|preload| preload.late.is_some());
-        late.map(|preload| preload.module).collect()
-    }
-
     /// What is to be preloaded, and what of it is imported in each jar.
     pub fn preloads(&self) -> Vec<Preload> {
-        let late = self.late.lock().unwrap_or_else(PoisonError::into_inner);
-        let took = self.took.lock().unwrap_or_else(PoisonError::into_inner);
-        let preload = |module: &String| Preload {
-            module: module.clone(),
-            late: late.get(module).copied(),
-            took: took.get(module).copied(),
-        };
-        self.base.preload.iter().map(preload).collect()
+        self.preloads.list()
     }
 
     async fn make_from(

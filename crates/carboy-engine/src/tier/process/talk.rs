@@ -15,6 +15,7 @@ use tokio::time::timeout;
 use crate::error::{EngineError, While};
 use crate::kernel::async_fd::watched;
 use crate::kernel::proc::{self, Status};
+use crate::tier::process::preload::Preloads;
 
 /// How long an interpreter may take to start, and how long to import one module.
 const STEP: Duration = Duration::from_secs(60);
@@ -104,8 +105,6 @@ fn untamed(pid: u32, walls: Walls, shares: bool) -> Result<Option<&'static str>,
 pub(super) struct Greeted {
     pub pidfd: OwnedFd,
     pub python: String,
-    /// The modules it imported, and how long each took.
-    pub imported: Vec<(String, Duration)>,
 }
 
 /// The first words: plan, started, each module and whether it may stay, prepare, ready. `None` means that it ended without a word.
@@ -114,11 +113,12 @@ pub(super) async fn greet(
     plan: &ZygotePlan,
     walls: JarWalls,
     preload: &[String],
+    preloads: &Preloads,
 ) -> Result<Option<Greeted>, EngineError> {
     tell(control, plan).await.while_doing("send the plan")?;
     let mut pidfd = None;
     let mut left = preload.len();
-    let (mut imported, mut last) = (vec![], Instant::now());
+    let mut last = Instant::now();
     let too_slow = || EngineError::TooSlow { what: "starting a zygote", seconds: STEP.as_secs() };
     loop {
         let heard = timeout(STEP, hear(control)).await.map_err(|_| too_slow())?;
@@ -144,7 +144,7 @@ pub(super) async fn greet(
                 {
                     return Err(EngineError::Untamed { module, why });
                 }
-                imported.push((module, last.elapsed()));
+                preloads.imported(&module, last.elapsed());
                 last = Instant::now();
                 order(control, &Order::Next {}).await?;
                 left = left.saturating_sub(1);
@@ -156,7 +156,7 @@ pub(super) async fn greet(
                 if wire != WIRE_VERSION {
                     return Err(EngineError::Version { found: wire, wanted: WIRE_VERSION });
                 }
-                return Ok(pidfd.map(|pidfd| Greeted { pidfd, python, imported }));
+                return Ok(pidfd.map(|pidfd| Greeted { pidfd, python }));
             }
             Some(_) => {}
         }

@@ -26,6 +26,7 @@ use crate::kernel::async_fd::watched;
 use crate::kernel::id::new_id;
 use crate::kernel::proc::{self, Status};
 use crate::plan::{self, Base};
+use crate::tier::process::preload::Preloads;
 use crate::tier::process::scratch::make_private;
 use crate::tier::process::seal::expect;
 use crate::tier::process::talk::{Greeted, greet, hear, keep_last, shared_memory, tell};
@@ -79,8 +80,6 @@ pub(super) struct Zygote {
     pub baseline: Baseline,
     /// What was to be preloaded and cannot be in a zygote: it is imported in each jar.
     pub late: Vec<String>,
-    /// What it imported itself, and how long each took.
-    pub imported: Vec<(String, Duration)>,
     /// What the late imports take, once one jar has made them.
     cost: OnceLock<Baseline>,
     /// The profile that its jars are sealed with.
@@ -91,13 +90,14 @@ pub(super) struct Zygote {
 
 impl Zygote {
     /// Starts a helper, which becomes a zygote, and waits until it is ready. It imports what is to be
-    /// preloaded, but for what is `late`.
+    /// preloaded, but for what turned out to be late.
     pub async fn start(
         base: &Base,
         walls: Walls,
         scratch: &Path,
-        late: Vec<String>,
+        preloads: &Preloads,
     ) -> Result<Zygote, EngineError> {
+        let late = preloads.late();
         let is_early = |module: &&String| !late.contains(module);
         let early: Vec<String> = base.preload.iter().filter(is_early).cloned().collect();
         let profile = plan::profile(&base.host, walls)?;
@@ -135,8 +135,8 @@ impl Zygote {
         let control = Arc::new(watched(ours).while_doing("watch the control socket")?);
         rustix::io::ioctl_fionbio(&lifeline, true).while_doing("prepare the lifeline")?;
         let lifeline = Arc::new(watched(lifeline).while_doing("watch the lifeline")?);
-        let Greeted { pidfd, python, imported } =
-            match greet(&control, &plan, jar_walls, &early).await {
+        let Greeted { pidfd, python } =
+            match greet(&control, &plan, jar_walls, &early, preloads).await {
                 Ok(Some(greeted)) => greeted,
                 Ok(None) => {
                     // Close our side, so that whatever is left of it ends too.
@@ -176,7 +176,6 @@ impl Zygote {
             outer_filters,
             baseline,
             late,
-            imported,
             cost: OnceLock::new(),
             profile: Arc::new(profile),
             folder,
