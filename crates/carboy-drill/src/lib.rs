@@ -226,10 +226,17 @@ impl Drill {
         context: &str,
         tray: &Arc<Tray>,
     ) -> Result<Vec<Outcome>, RunError> {
+        let folder: serde_json::Value = serde_json::from_str(context).unwrap_or_default();
+        let folder = folder["folder"].as_str().unwrap_or_default();
+        // Its name on the host, also where a jar without a private root finds it below another.
+        let folder = folder.strip_prefix("/host").unwrap_or(folder).to_owned();
         let job = |code: &String| {
             let policy = Policy { walls: self.walls, limits: limits.clone(), ..Policy::default() };
             let mut job = Job::new(code.clone()).with_policy(policy);
             let context = serde_json::value::RawValue::from_string(context.to_owned());
+            if row.given {
+                job = job.with_mount("/data", folder.clone());
+            }
             job.inputs.extend(context.ok().map(|context| ("context".into(), context)));
             let engine = self.engine.clone();
             let artifacts = Artifacts::Keep(tray.clone());

@@ -43,3 +43,54 @@ pub(crate) fn check_readable(source: &HostSource, path: &Path) -> Result<(), Set
         fault(GIVEN, "access", &source.name, why)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn only_what_was_looked_at_is_taken() {
+        let folder = std::env::temp_dir().join(format!("carboy-given-{}", std::process::id()));
+        fs::create_dir_all(folder.join("real")).unwrap();
+        let folder = folder.canonicalize().unwrap();
+        let path = folder.join("real/a.csv");
+        fs::write(&path, "a").unwrap();
+        fs::write(folder.join("secret"), "s").unwrap();
+        let found = fs::metadata(&path).unwrap();
+        let source = HostSource {
+            name: "a.csv".into(),
+            path: path.clone(),
+            directory: false,
+            device: found.dev(),
+            inode: found.ino(),
+        };
+        assert!(open(&source).is_ok());
+        // Another file in its place, while the first one still exists elsewhere.
+        fs::rename(&path, folder.join("kept")).unwrap();
+        fs::write(&path, "b").unwrap();
+        let replaced = open(&source).unwrap_err();
+        // A link in its place, even to the file itself, and one on the way.
+        fs::remove_file(&path).unwrap();
+        symlink(folder.join("kept"), &path).unwrap();
+        let linked = open(&source).unwrap_err();
+        fs::remove_file(&path).unwrap();
+        fs::rename(folder.join("kept"), &path).unwrap();
+        fs::rename(folder.join("real"), folder.join("moved")).unwrap();
+        symlink("moved", folder.join("real")).unwrap();
+        let way = open(&source).unwrap_err();
+        fs::remove_dir_all(&folder).unwrap();
+        let gone = open(&source).unwrap_err();
+        for (fault, words) in [
+            (replaced, "was replaced meanwhile"),
+            (linked, "cannot be reached"),
+            (way, "cannot be reached"),
+            (gone, "cannot be reached"),
+        ] {
+            assert_eq!((fault.layer.as_str(), fault.object.as_str()), (GIVEN, "a.csv"));
+            assert!(fault.answer.contains(words), "{fault}");
+        }
+    }
+}

@@ -214,7 +214,9 @@ impl Jar for ProcessJar {
             inodes: self.inodes + links.len() as u64,
             links,
         };
-        let bytes = {
+        let bytes = if inputs.bytes() == 0 {
+            None
+        } else {
             let inputs = inputs.clone();
             let memory = elsewhere(move || inputs.memory()).await;
             memory.unwrap_or(Ok(None)).while_doing("keep what a run is given")?
