@@ -26,6 +26,7 @@ mod artifacts;
 mod digest;
 mod error;
 mod folder;
+mod given;
 mod ledger;
 mod packages;
 mod record;
@@ -41,11 +42,12 @@ pub use artifacts::{ArtifactStore, Content};
 pub use digest::{Digest, sha256};
 pub use error::StoreError;
 pub use folder::{Existing, OutFolder, RunFolders};
+pub use given::{GivenFile, given};
 pub use record::{
-    About, Event, Facts, InputDigest, JobRest, PruneFacts, Record, RunFacts, RunStatus, VersionsOf,
-    result_sha256,
+    About, Event, Facts, InputDigest, JobRest, KeepInputs, PruneFacts, Record, RunFacts, RunStatus,
+    VersionsOf, result_sha256,
 };
-pub use recorder::{Describe, KeepInputs, Recorder, StoreConfig, described};
+pub use recorder::{Describe, Recorder, StoreConfig, described};
 pub use store::{Head, Keep, Query, Removed, Row, Store};
 pub use time::{iso8601, since};
 pub use verify::{Report, Wrong};

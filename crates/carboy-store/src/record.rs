@@ -6,12 +6,23 @@ use std::collections::BTreeMap;
 
 use carboy_protocol::pipe::RunFailure;
 use carboy_protocol::{
-    Artifact, Job, Kind, LimitName, Outcome, Policy, Status, Tool, Usage, Walls,
+    Artifact, FileSource, Job, Kind, LimitName, Outcome, Policy, Status, Tool, Usage, Walls,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::digest::sha256;
+use crate::given::GivenFile;
+
+/// What is kept of inputs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KeepInputs {
+    /// Their digests.
+    #[default]
+    Digests,
+    /// Their bytes too. A run with inputs can only be replayed with these.
+    Bytes,
+}
 
 /// How a recorded run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -159,6 +170,9 @@ pub struct RunFacts {
     /// Its inputs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<InputDigest>,
+    /// Files that it was given. What lay below a mount is not looked at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<GivenFile>,
     /// Of the text in `inputs`, if they were to be kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inputs_sha256: Option<String>,
@@ -183,6 +197,12 @@ pub struct RunFacts {
 pub struct JobRest {
     /// The policy that the caller asked for.
     pub policy: Policy,
+    /// Files that it was given: those of the host by their paths, others only if inputs were to be kept.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, FileSource>,
+    /// Where it found what of the host.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub mounts: BTreeMap<String, String>,
     /// The tools that the code could call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<Tool>,
@@ -236,6 +256,7 @@ pub(crate) struct Asked {
     pub code: String,
     pub rest: JobRest,
     pub inputs: Inputs,
+    pub files: Vec<GivenFile>,
     pub plan_sha256: Option<String>,
 }
 
@@ -256,8 +277,16 @@ pub(crate) fn digests(values: &BTreeMap<String, Box<RawValue>>) -> Vec<InputDige
 }
 
 /// What a job's record needs of it, but for its inputs.
-pub(crate) fn rest(job: &Job) -> JobRest {
-    JobRest { policy: job.policy.clone(), tools: job.tools.clone() }
+pub(crate) fn rest(job: &Job, keep: KeepInputs) -> JobRest {
+    let is_kept =
+        |source: &FileSource| keep == KeepInputs::Bytes || matches!(source, FileSource::Path(_));
+    let files = job.files.iter().filter(|(_, source)| is_kept(source));
+    JobRest {
+        policy: job.policy.clone(),
+        files: files.map(|(name, source)| (name.clone(), source.clone())).collect(),
+        mounts: job.mounts.clone(),
+        tools: job.tools.clone(),
+    }
 }
 
 /// The digest of what the code answered.
@@ -296,6 +325,7 @@ impl Bodies {
             job_sha256: sha256(&job),
             plan_sha256: asked.plan_sha256,
             inputs,
+            files: asked.files,
             inputs_sha256: kept.as_deref().map(sha256),
             outcome_sha256: None,
             result_sha256: None,

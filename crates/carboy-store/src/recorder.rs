@@ -15,8 +15,9 @@ use tokio::sync::oneshot;
 
 use crate::digest::sha256;
 use crate::error::StoreError;
+use crate::given::given;
 use crate::packages::Packages;
-use crate::record::{self, Asked, Ended, Inputs, VersionsOf, digests};
+use crate::record::{self, Asked, Ended, Inputs, KeepInputs, VersionsOf, digests};
 use crate::time::iso8601;
 use crate::writer::{Pending, Place, Reply, Writer};
 
@@ -32,16 +33,6 @@ pub struct StoreConfig {
     pub directory: PathBuf,
     /// Whether the bytes of inputs are kept, or only their digests.
     pub inputs: KeepInputs,
-}
-
-/// What is kept of inputs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum KeepInputs {
-    /// Their digests.
-    #[default]
-    Digests,
-    /// Their bytes too. A run can only be replayed with these.
-    Bytes,
 }
 
 /// A runner that can say what it runs jobs with.
@@ -179,13 +170,18 @@ impl Desk {
     ) -> Result<(Job, Asked), RunError> {
         let bytes: usize = job.inputs.values().map(|value| value.get().len()).sum();
         let keep = self.keep == KeepInputs::Bytes;
-        let (job, inputs) = if keep || bytes <= SHORT_INPUTS {
+        let (job, inputs, files) = if job.files.is_empty() && (keep || bytes <= SHORT_INPUTS) {
             let values = job.inputs.clone();
-            (job, Inputs::Bytes { values, keep })
+            (job, Inputs::Bytes { values, keep }, vec![])
         } else {
             let hashed = tokio::task::spawn_blocking(move || {
-                let digests = digests(&job.inputs);
-                (job, Inputs::Digests(digests))
+                let inputs = if keep {
+                    Inputs::Bytes { values: job.inputs.clone(), keep }
+                } else {
+                    Inputs::Digests(digests(&job.inputs))
+                };
+                let files = given(&job.files);
+                (job, inputs, files)
             });
             hashed.await.map_err(|error| EngineError::Os {
                 step: "hash the inputs of a run",
@@ -197,8 +193,9 @@ impl Desk {
             tenant: options.tenant.clone(),
             code: job.code.clone(),
             plan_sha256,
-            rest: record::rest(&job),
+            rest: record::rest(&job, self.keep),
             inputs,
+            files,
         };
         Ok((job, asked))
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use carboy_engine::{EngineError, RunError, RunOptions, Runner};
 use carboy_protocol::pipe::{FromEngine, RunFailure};
-use carboy_protocol::{Job, Outcome, Policy, Tool};
+use carboy_protocol::{FileSource, Job, Outcome, Policy, Tool};
 use carboy_store::{
     About, Describe, Head, Keep, KeepInputs, Query, Recorder, RunStatus, Store, StoreConfig,
     VersionsOf, sha256,
@@ -478,4 +478,29 @@ async fn without_a_store_nothing_is_recorded_and_runs_are_answered() {
     let recorder = Recorder::open(Scripted, None).expect("no store is no fault");
     assert_eq!(run(&recorder, "x").await.result.expect("a result").get(), "\"x\"");
     recorder.shutdown().await;
+}
+
+#[tokio::test]
+async fn files_are_known_by_digests_and_their_bytes_are_not_kept() {
+    let folder = Folder::new();
+    std::fs::create_dir_all(&folder.0).expect("a folder");
+    let file = folder.0.join("data.csv");
+    std::fs::write(&file, "a,b\n").expect("a file");
+    let path = file.display().to_string();
+    for (keep, kept) in [(KeepInputs::Digests, 1), (KeepInputs::Bytes, 2)] {
+        let recorder = folder.recorder(keep);
+        let job = Job::new("pass")
+            .with_file("data.csv", FileSource::Path(path.clone()))
+            .with_file("note.txt", FileSource::Text("a secret".into()))
+            .with_mount("/data", "/srv/data");
+        let outcome = recorder.run_with(job, RunOptions::default()).await.expect("an outcome");
+        let record = folder.store().find(&outcome.id).expect("a record");
+        let files = &run_facts(&record.facts.about).files;
+        assert_eq!(files[0].sha256, Some(sha256("a,b\n")));
+        assert_eq!((&files[0].path, files[0].bytes), (&Some(path.clone()), Some(4)));
+        assert_eq!(files[1].sha256, Some(sha256("a secret")));
+        let rest = record.job.expect("a job");
+        assert_eq!((rest.files.len(), rest.mounts["/data"].as_str()), (kept, "/srv/data"));
+    }
+    assert_eq!(folder.wrong(), []);
 }

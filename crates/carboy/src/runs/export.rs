@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use carboy_store::{Record, RunFacts, Store};
 
 use super::arguments::Export;
-use super::words::{end_of, run_of};
+use super::words::{end_of, given_words, run_of};
 use crate::failure::{Failure, print};
 use crate::guest_text::visible;
 
@@ -31,6 +31,9 @@ fn script(record: &Record, run: &RunFacts) -> Result<String, Failure> {
     for input in &run.inputs {
         let (name, bytes, sha256) = (&input.name, input.bytes, &input.sha256);
         head.push(format!("Input: {name}, {bytes} bytes of JSON, SHA-256 {sha256}."));
+    }
+    for file in &run.files {
+        head.push(format!("File, in /inputs: {}.", given_words(file)));
     }
     for tool in record.job.iter().flat_map(|job| &job.tools) {
         head.push(format!(

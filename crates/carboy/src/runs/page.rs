@@ -6,7 +6,7 @@
 use carboy_protocol::Outcome;
 use carboy_store::{Record, RunFacts};
 
-use super::words::end_of;
+use super::words::{end_of, given_words};
 use crate::drill_page::escaped;
 use crate::guest_text::visible;
 use crate::page::displays;
@@ -110,6 +110,9 @@ fn about(record: &Record, run: &RunFacts) -> Vec<(String, String)> {
     for input in &run.inputs {
         let (name, bytes, sha256) = (&input.name, input.bytes, &input.sha256);
         row("input", format!("{name}, {bytes} bytes, sha256 {sha256}"));
+    }
+    for file in &run.files {
+        row("given file", given_words(file));
     }
     for (name, digest) in [
         ("code sha256", Some(&run.code_sha256)),

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use carboy_engine::{Config, Engine, Installation, PoolConfig, Versions};
 use carboy_protocol::{Job, Outcome};
-use carboy_store::{Describe, Record, RunFacts, Store, result_sha256, sha256};
+use carboy_store::{Describe, GivenFile, Record, RunFacts, Store, given, result_sha256, sha256};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -42,8 +42,8 @@ struct Replayed {
 pub async fn replay(arguments: Replay) -> Result<ExitCode, Failure> {
     let record = Store::open(arguments.place.directory()?)?.find(&arguments.id)?;
     let run = run_of(&record)?;
-    let given = arguments.input.as_deref().map(input).transpose()?;
-    let job = job(&record, run, given)?;
+    let typed = arguments.input.as_deref().map(input).transpose()?;
+    let job = job(&record, run, typed)?;
     let python = arguments.python.unwrap_or_else(|| run.versions.program.clone().into());
     let engine = Engine::new(Config {
         preload: run.versions.preload.clone(),
@@ -54,6 +54,7 @@ pub async fn replay(arguments: Replay) -> Result<ExitCode, Failure> {
     })?;
     let plan = Describe::plan(&engine, &job.policy).map(sha256);
     let versions = carboy_store::described(&engine, &job.code);
+    let files = given(&job.files);
     let ran = engine.run(job).await;
     engine.shutdown().await;
     let now = ran?;
@@ -67,6 +68,7 @@ pub async fn replay(arguments: Replay) -> Result<ExitCode, Failure> {
     surroundings.compare("packages", Some(listed(&was.packages)), Some(listed(&versions.packages)));
     let (then, today) = (was.environment_sha256.clone(), versions.environment_sha256);
     surroundings.compare("installed packages", then, today);
+    surroundings.compare("files it was given", Some(named(&run.files)), Some(named(&files)));
     let outcome = outcome(&record, run, &now);
     let same = outcome.is_empty();
     let replayed =
@@ -105,11 +107,27 @@ fn job(record: &Record, run: &RunFacts, given: Option<Box<RawValue>>) -> Result<
             return missing(&what, "pass the very bytes: `carboy runs show` prints their digest");
         }
     }
-    Ok(Job { inputs, ..Job::new(code).with_policy(rest.policy.clone()) })
+    if let Some(file) = run.files.iter().find(|file| !rest.files.contains_key(&file.name)) {
+        let what = format!("the bytes of the file {} are not recorded", file.name);
+        return missing(&what, "record with --record-inputs");
+    }
+    let (files, mounts) = (rest.files.clone(), rest.mounts.clone());
+    Ok(Job { inputs, files, mounts, ..Job::new(code).with_policy(rest.policy.clone()) })
 }
 
 fn listed(packages: &BTreeMap<String, String>) -> String {
     let names = packages.iter().map(|(name, version)| format!("{name} {version}"));
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// Files by what tells them apart.
+fn named(files: &[GivenFile]) -> String {
+    let names = files.iter().map(|file| {
+        let size = file.bytes.map_or("unknown size".into(), |bytes| format!("{bytes} bytes"));
+        // The time of a change says nothing about content that was hashed.
+        let mark = file.sha256.as_deref().or(file.modified.as_deref()).unwrap_or_default();
+        format!("{} ({size}, {mark})", file.name)
+    });
     names.collect::<Vec<_>>().join(", ")
 }
 
@@ -158,6 +176,11 @@ fn outcome(record: &Record, run: &RunFacts, now: &Outcome) -> Vec<Difference> {
             .join(", ")
     };
     found.compare("files", then.map(files), Some(files(now)));
+    let shown = |outcome: &Outcome| {
+        let kinds = outcome.displays.iter().map(|display| display.media_type.as_str());
+        kinds.collect::<Vec<_>>().join(", ")
+    };
+    found.compare("displays", then.map(shown), Some(shown(now)));
     found.0
 }
 

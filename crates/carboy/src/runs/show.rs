@@ -7,7 +7,7 @@ use carboy_store::{Record, RunFacts, Store};
 use serde_json::json;
 
 use super::arguments::Show;
-use super::words::{end_of, run_of};
+use super::words::{end_of, given_words, run_of};
 use crate::failure::{Failure, print, print_json};
 use crate::guest_text::visible;
 use crate::paint::Paint;
@@ -71,6 +71,12 @@ fn page(record: &Record, run: &RunFacts, paint: Paint) -> String {
     }
     for input in &run.inputs {
         line("input", &format!("{} ({} bytes) sha256 {}", input.name, input.bytes, input.sha256));
+    }
+    for file in &run.files {
+        line("given file", &given_words(file));
+    }
+    for (place, path) in record.job.iter().flat_map(|job| &job.mounts) {
+        line("mount", &format!("{place} from {path}"));
     }
     line("code", &format!("sha256 {}", run.code_sha256));
     for (name, digest) in [("plan", &run.plan_sha256), ("result", &run.result_sha256)] {

@@ -1,6 +1,6 @@
 //! What every view of a recorded run needs: its facts, and its end in a few words.
 
-use carboy_store::{About, Record, RunFacts};
+use carboy_store::{About, GivenFile, Record, RunFacts};
 
 use crate::command_run::kind_word;
 use crate::failure::Failure;
@@ -24,4 +24,18 @@ pub fn end_of(run: &RunFacts) -> String {
         (None, None) => String::new(),
     };
     format!("{}{detail}", run.kind.map_or(run.status.as_str(), kind_word))
+}
+
+/// What is known of a file that a run was given.
+pub fn given_words(file: &GivenFile) -> String {
+    let mut words = file.name.clone();
+    if let Some(bytes) = file.bytes {
+        words.push_str(&format!(", {bytes} bytes"));
+    }
+    for (name, value) in [("sha256", &file.sha256), ("from", &file.path), ("of", &file.modified)] {
+        if let Some(value) = value {
+            words.push_str(&format!(", {name} {value}"));
+        }
+    }
+    words
 }
