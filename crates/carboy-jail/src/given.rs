@@ -72,7 +72,7 @@ mod tests {
         fs::rename(&path, folder.join("kept")).unwrap();
         fs::write(&path, "b").unwrap();
         let replaced = open(&source).unwrap_err();
-        // A link in its place, even to the file itself, and one on the way.
+        // A link in its place, even to the file itself, is another file; one on the way is not followed.
         fs::remove_file(&path).unwrap();
         symlink(folder.join("kept"), &path).unwrap();
         let linked = open(&source).unwrap_err();
@@ -85,7 +85,7 @@ mod tests {
         let gone = open(&source).unwrap_err();
         for (fault, words) in [
             (replaced, "was replaced meanwhile"),
-            (linked, "cannot be reached"),
+            (linked, "was replaced meanwhile"),
             (way, "cannot be reached"),
             (gone, "cannot be reached"),
         ] {
