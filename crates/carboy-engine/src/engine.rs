@@ -195,7 +195,8 @@ impl Engine {
             None => None,
         };
         let mut cancel = options.cancel;
-        let admitted = async {
+        // In a box: what it takes to make a jar is large, and most runs find one that stands.
+        let admitted = Box::pin(async {
             let place = self.gate.enter(&options.tenant, needs, options.deadline).await?;
             let taking = self.take(&policy, inputs.as_ref());
             let jar = match options.deadline {
@@ -205,7 +206,7 @@ impl Engine {
                     .map_err(|_| RunError::Busy(self.gate.busy_now()))??,
             };
             Ok::<_, RunError>((place, jar))
-        };
+        });
         let (place, mut jar) = tokio::select! {
             both = admitted => both?,
             () = run::cancelled(&mut cancel) => return Err(RunError::Cancelled),

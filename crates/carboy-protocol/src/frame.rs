@@ -100,6 +100,19 @@ impl Decoder {
         Some(body)
     }
 
+    /// The length that the next frame claims, and what has come of its body.
+    pub fn begun(&self) -> Option<(usize, &[u8])> {
+        let claimed = claimed_at(&self.held, 0)?;
+        let body = &self.held[HEADER..];
+        Some((claimed, &body[..body.len().min(claimed)]))
+    }
+
+    /// Allows less from here on. A fault if a frame that is held claims more.
+    pub fn lower(&mut self, max_body: usize) -> Result<(), FrameFault> {
+        self.max_body = max_body;
+        self.feed(&[])
+    }
+
     /// How many bytes are held for frames that are not whole yet.
     pub fn held(&self) -> usize {
         self.held.len()
@@ -131,6 +144,20 @@ mod tests {
         assert_eq!(decoder.next(), None);
         assert!(decoder.held.capacity() < 64);
         assert_eq!(decoder.finish(), Err(FrameFault::Cut { received: 5 }));
+    }
+
+    #[test]
+    fn a_frame_that_has_begun_can_become_too_long() {
+        let mut decoder = Decoder::new(100);
+        assert_eq!(decoder.begun(), None);
+        let fault = FrameFault::TooLong { claimed: 50, allowed: 10 };
+        decoder.feed(&[0, 0, 0, 50, b'a', b'b']).unwrap();
+        assert_eq!(decoder.begun(), Some((50, b"ab".as_slice())));
+        decoder.lower(50).unwrap();
+        assert_eq!(decoder.lower(10), Err(fault));
+        // Nothing of it is kept, however much comes.
+        assert_eq!(decoder.feed(&[b'x'; 1000]), Err(fault));
+        assert_eq!(decoder.held(), HEADER);
     }
 
     #[test]

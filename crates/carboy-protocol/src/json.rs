@@ -359,22 +359,22 @@ mod tests {
         )
     }
 
-    /// The least time of some that a check of about a mebibyte of this number takes.
-    fn time_of(number: &str) -> std::time::Duration {
+    /// About a mebibyte of this number.
+    fn many(number: &str) -> String {
         let count = (1 << 20) / (number.len() + 1);
-        let text = format!("[{}]", vec![number; count].join(","));
-        let took = (0..5).map(|_| {
-            let started = std::time::Instant::now();
-            assert_eq!(check(text.as_bytes(), 1), Ok(()));
-            started.elapsed()
-        });
-        took.min().unwrap()
+        format!("[{}]", vec![number; count].join(","))
+    }
+
+    fn time_of(text: &str) -> std::time::Duration {
+        let started = std::time::Instant::now();
+        assert_eq!(check(text.as_bytes(), 1), Ok(()));
+        started.elapsed()
     }
 
     #[test]
     fn no_number_is_harder_than_a_plain_one() {
         let overflow = std::str::from_utf8(OVERFLOW).unwrap();
-        let plain = time_of("1.5e3");
+        let plain = many("1.5e3");
         for hard in [
             "179769313486231580793728971405303415e273".to_owned(),
             "2.2250738585072011e-308".into(),
@@ -384,8 +384,10 @@ mod tests {
             format!("{}.5e-4000", "9".repeat(MAX_DIGITS)),
             format!("1.{}e-{}", "9".repeat(MAX_DIGITS), "9".repeat(MAX_DIGITS)),
         ] {
-            let took = time_of(&hard);
-            assert!(took < 4 * plain, "{hard}: {took:?}, a plain one: {plain:?}");
+            let numbers = many(&hard);
+            // Both in turn: whatever else the machine does, it does not always do it beside the same one.
+            let is_cheap = (0..50).any(|_| time_of(&numbers) < 4 * time_of(&plain));
+            assert!(is_cheap, "{hard}");
         }
     }
 

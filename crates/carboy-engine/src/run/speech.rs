@@ -142,7 +142,7 @@ impl Speech {
     /// Takes a piece of what the jar says; an end if it is too much, or breaks a frame.
     pub fn feed(&mut self, piece: &[u8]) -> Option<Ending> {
         self.said_bytes += piece.len() as u64;
-        match self.decoder.feed(piece) {
+        match self.decoder.feed(piece).and_then(|()| self.lower()) {
             Ok(()) => None,
             // A claim is not a fact. It becomes one when that much has come.
             Err(FrameFault::TooLong { .. }) => {
@@ -151,6 +151,18 @@ impl Speech {
                 too_much.then_some(Ending::Limit(LimitName::ResultBytes))
             }
             Err(fault) => Some(Ending::BrokenFrame(fault.to_string())),
+        }
+    }
+
+    /// Only a display may be as long as a display: whatever else begins to come has the room of a result.
+    fn lower(&mut self) -> Result<(), FrameFault> {
+        let most = usize::try_from(self.bounds.bytes + FRAME_ROOM).unwrap_or(usize::MAX);
+        match self.decoder.begun() {
+            Some((claimed, body)) if claimed > most => {
+                let is_display = DISPLAY.starts_with(&body[..body.len().min(DISPLAY.len())]);
+                if is_display { Ok(()) } else { self.decoder.lower(most) }
+            }
+            _ => Ok(()),
         }
     }
 
@@ -357,6 +369,13 @@ mod tests {
         let words = format!(r#"{{"done":{{"text":"{}"}}}}"#, "x".repeat(GuestResult::MAX_WORDS));
         assert!(matches!(said(&framed(&words), &limits).await, Ending::Said(_)));
         assert_broken(said(&framed(&words.replace("xx", "xxx")), &limits).await, "too much");
+        // Room for a display is room for nothing else, and none of it is kept.
+        let roomy = Limits { displays: 1, display_bytes: 4 << 20, ..limits.clone() };
+        let mut speech = speech(&roomy);
+        let long = done(&format!("\"{}\"", "x".repeat(1 << 20)));
+        let ended = long.chunks(8 << 10).find_map(|piece| speech.feed(piece));
+        assert_limit(ended.unwrap(), LimitName::ResultBytes);
+        assert!(speech.decoder.held() < 64);
         // Four bytes that claim more than is allowed are no result yet.
         let mut claim = u32::MAX.to_be_bytes().to_vec();
         assert_broken(said(&claim, &limits).await, "longer than it sent");
