@@ -1,11 +1,12 @@
 //! What is known of the files that a run was given, whose bytes are not kept.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::Read;
 use std::time::UNIX_EPOCH;
 
 use carboy_protocol::FileSource;
+use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
 use crate::digest::sha256;
@@ -55,18 +56,28 @@ pub fn given(files: &BTreeMap<String, FileSource>) -> Vec<GivenFile> {
     files.iter().map(look).collect()
 }
 
-/// A file of the host. What is no plain file, or cannot be read, is the engine's to refuse.
+/// A file of the host. What is no plain file, or cannot be read, is the engine's to refuse. Nothing here waits for
+/// whoever else has it open: what a name leads to can change at any moment.
 fn on_host(path: &str, mut found: GivenFile) -> GivenFile {
-    let Ok(about) = std::fs::metadata(path) else { return found };
-    if !about.is_file() {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    // Only a name of a plain file is opened: opening a device can do something.
+    if !std::fs::metadata(path).is_ok_and(|about| about.is_file()) {
         return found;
     }
+    let Ok(file) = rustix::fs::open(path, flags, Mode::empty()).map(File::from) else {
+        return found;
+    };
+    let Some(about) = file.metadata().ok().filter(Metadata::is_file) else { return found };
     found.bytes = Some(about.len());
     found.modified = about.modified().ok().map(|time| iso8601(time.max(UNIX_EPOCH)));
-    if about.len() <= HASHED {
-        let mut bytes = Vec::new();
-        let read = File::open(path).and_then(|file| file.take(HASHED).read_to_end(&mut bytes));
-        found.sha256 = read.ok().map(|_| sha256(&bytes));
-    }
+    // The kernel's own files claim to be empty and are not: reading one can take what it has from somebody else.
+    found.sha256 = match about.len() {
+        0 => Some(sha256("")),
+        1..=HASHED => {
+            let mut bytes = Vec::new();
+            file.take(HASHED).read_to_end(&mut bytes).ok().map(|_| sha256(&bytes))
+        }
+        _ => None,
+    };
     found
 }

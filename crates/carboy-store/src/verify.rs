@@ -200,13 +200,15 @@ impl Walk<'_> {
         if let Some(noted) = self.noted
             && !self.seen_noted
         {
-            let removed = self.pruned.as_ref().is_some_and(|pruned| noted.seq <= pruned.seq);
-            let same = self
-                .pruned
-                .as_ref()
-                .is_none_or(|pruned| pruned.seq != noted.seq || pruned.hash == noted.hash);
-            if noted.seq > 0 && !(removed && same) {
-                self.fault(noted.seq, "it was noted elsewhere, and the chain does not have it");
+            match &self.pruned {
+                _ if noted.seq <= 0 => {}
+                Some(pruned) if pruned.seq == noted.seq && pruned.hash == noted.hash => {}
+                Some(pruned) if noted.seq < pruned.seq => self.fault(
+                    noted.seq,
+                    "it was noted elsewhere and has been removed, so nothing can be compared with it: note the \
+                     head anew after each removal",
+                ),
+                _ => self.fault(noted.seq, "it was noted elsewhere, and the chain does not have it"),
             }
         }
     }
