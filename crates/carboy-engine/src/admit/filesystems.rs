@@ -8,8 +8,9 @@ use crate::error::RequestError;
 use crate::tier::{Inputs, Source};
 
 /// Their names in a list of mounts, and their numbers. @table
-const KERNEL: [(&str, u64); 18] = [
+const KERNEL: [(&str, u64); 24] = [
     ("autofs", 0x0187),
+    ("binder", 0x6c6f_6f70),
     ("binfmt_misc", 0x4249_4e4d),
     ("bpf", 0xcafe_4a11),
     ("cgroup", 0x0027_e0eb),
@@ -20,13 +21,18 @@ const KERNEL: [(&str, u64); 18] = [
     ("efivarfs", 0xde5e_81e4),
     ("fusectl", 0x6573_5543),
     ("mqueue", 0x1980_0202),
+    ("nfsd", 0x6e66_7364),
     ("nsfs", 0x6e73_6673),
     ("proc", 0x9fa0),
     ("pstore", 0x6165_676c),
+    ("resctrl", 0x0765_5821),
+    ("rpc_pipefs", 0x6759_6969),
     ("securityfs", 0x7363_6673),
     ("selinuxfs", 0xf97c_ff8c),
+    ("smackfs", 0x4341_5d53),
     ("sysfs", 0x6265_6572),
     ("tracefs", 0x7472_6163),
+    ("xenfs", 0xabba_1974),
 ];
 
 /// An error if something given is on such a file system, or has one below it.
@@ -38,17 +44,25 @@ pub(super) fn check(inputs: &Inputs) -> Result<(), RequestError> {
             name: source.name.clone(),
             why: format!("{} is on the kernel's file system {kind}", at.display()),
         };
-        if let Ok(found) = fstatfs(held) {
-            let number = found.f_type as u64 & u64::from(u32::MAX);
-            if let Some((kind, _)) = KERNEL.iter().find(|(_, magic)| *magic == number) {
-                return Err(refused(kind, &source.path));
-            }
+        let unknown = |error: std::io::Error| RequestError::File {
+            name: source.name.clone(),
+            why: format!("its file system cannot be told: {error}"),
+        };
+        let found = fstatfs(held).map_err(|errno| unknown(errno.into()))?;
+        let number = found.f_type as u64 & u64::from(u32::MAX);
+        if let Some((kind, _)) = KERNEL.iter().find(|(_, magic)| *magic == number) {
+            return Err(refused(kind, &source.path));
         }
         if source.directory {
             // One list for all, and only if it is needed.
-            let list = mounts.get_or_insert_with(|| {
-                std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default()
-            });
+            let list = match mounts.take() {
+                Some(list) => list,
+                // Names of others need not be UTF-8, and must not hide the rest.
+                None => std::fs::read("/proc/self/mountinfo")
+                    .map(|list| String::from_utf8_lossy(&list).into_owned())
+                    .map_err(unknown)?,
+            };
+            let list = mounts.insert(list);
             if let Some((kind, at)) = below(list, &source.path) {
                 return Err(refused(kind, Path::new(&at)));
             }

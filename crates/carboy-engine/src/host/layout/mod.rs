@@ -152,8 +152,7 @@ impl Survey {
     /// Whether a directory holds more than an interpreter or a venv that lies in it.
     fn is_shared(&self, folder: &Path) -> bool {
         let real = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
-        let projects = ["pyproject.toml", "setup.py", "setup.cfg", ".git", ".env"];
-        self.broad.why(&real).is_some() || projects.iter().any(|name| real.join(name).exists())
+        self.broad.why(&real).is_some() || parts::is_project(&real)
     }
 
     /// The interpreter's own files and those of its venv.

@@ -62,7 +62,14 @@ fn is_part(path: &Path) -> bool {
     }
     let is_name = stem(path).chars().all(|part| part == '_' || part.is_alphanumeric());
     let is_known = ["dist-info", "egg-info"].iter().any(|end| ends_with(path, end));
-    is_known || is_name && path.extension().is_none() && holds_module(path, DEPTH)
+    let is_package = is_name && path.extension().is_none() && !is_project(path);
+    is_known || is_package && holds_module(path, DEPTH)
+}
+
+/// Whether a directory is where somebody works: its history, its settings and its secrets lie beside its modules.
+pub(super) fn is_project(folder: &Path) -> bool {
+    const SIGNS: [&str; 5] = ["pyproject.toml", "setup.py", "setup.cfg", ".git", ".env"];
+    SIGNS.iter().any(|sign| folder.join(sign).symlink_metadata().is_ok())
 }
 
 fn holds_module(folder: &Path, depth: usize) -> bool {
@@ -116,6 +123,9 @@ mod tests {
             "secrets/key.pem",
             "notes.txt",
             "my-data/x.py",
+            "project/app.py",
+            "project/.env",
+            "other/setup.py",
         ] {
             fs::create_dir_all(base.join(file).parent().unwrap()).unwrap();
             fs::write(base.join(file), "").unwrap();
@@ -128,6 +138,7 @@ mod tests {
         };
         let shown = names(of(&base).unwrap());
         let single = names(module(&base.join("fast")).unwrap());
+        let project = module(&base.join("project"));
         let (no_module, no_modules) = (module(&base.join("notes")), of(&base.join("secrets")));
         fs::create_dir_all(base.join("other-1.dist-info")).unwrap();
         fs::write(base.join("other-1.dist-info/RECORD"), "").unwrap();
@@ -136,7 +147,7 @@ mod tests {
         let fast = "fast.cpython-311-x86_64-linux-gnu.so";
         assert_eq!(shown, [fast, "single.py", "space", "tool", "tool.egg-info"]);
         assert_eq!(single, [fast]);
-        assert!(no_module.is_err());
+        assert!(no_module.is_err() && project.is_err());
         assert_eq!(no_modules.unwrap_err(), "it holds nothing that can be imported");
         assert_eq!(installed, [base]);
     }
