@@ -9,8 +9,17 @@ use crate::failure::Failure;
 
 /// The job with these files and mounts.
 pub fn give(mut job: Job, given: &Given) -> Result<Job, Failure> {
+    let twice = |name: &str| {
+        Failure::usage(
+            format!("{name} is given twice"),
+            "give each file and mount a name of its own",
+        )
+    };
     for text in &given.files {
         let (name, path) = file(text)?;
+        if job.files.contains_key(&name) {
+            return Err(twice(&name));
+        }
         job = job.with_file(name, FileSource::Path(absolute(&path)?));
     }
     for text in &given.mounts {
@@ -20,6 +29,9 @@ pub fn give(mut job: Job, given: &Given) -> Result<Job, Failure> {
                 "name the place and the directory, for example --mount /data=./data",
             )
         })?;
+        if job.mounts.contains_key(place) {
+            return Err(twice(place));
+        }
         job = job.with_mount(place, absolute(Path::new(path))?);
     }
     Ok(job)
@@ -43,6 +55,12 @@ fn file(text: &str) -> Result<(String, PathBuf), Failure> {
 
 /// A path as the engine wants it.
 fn absolute(path: &Path) -> Result<String, Failure> {
+    if path.as_os_str().is_empty() {
+        return Err(Failure::usage(
+            "a path is empty",
+            "name a file of this machine behind the =, for example --file sales.csv=/srv/sales.csv",
+        ));
+    }
     let absolute = std::path::absolute(path).map_err(Failure::os("find the current directory"))?;
     absolute.into_os_string().into_string().map_err(|path| {
         Failure::usage(

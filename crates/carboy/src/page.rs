@@ -109,6 +109,18 @@ fn part(text: &mut String, name: &str, body: &str) {
     }
 }
 
+/// HTML without elements that link to something: no policy keeps a browser from looking up the host they name.
+fn unlinked(html: &str) -> String {
+    let mut text = String::with_capacity(html.len());
+    let mut copied = 0;
+    for (at, _) in html.to_ascii_lowercase().match_indices("<link") {
+        text.push_str(&html[copied..at]);
+        text.push_str("&lt;");
+        copied = at + 1;
+    }
+    text + &html[copied..]
+}
+
 /// One display. Its data was checked by the engine, but a record may have been changed since: what goes
 /// into an attribute is escaped again, whatever it is.
 fn shown(display: &Display) -> String {
@@ -126,7 +138,7 @@ fn shown(display: &Display) -> String {
             let policy =
                 format!("<meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">");
             // Not made visible: it is markup, and the frame is where it may say what it likes.
-            let inner = escaped_markup(&format!("{policy}{data}"));
+            let inner = escaped_markup(&format!("{policy}{}", unlinked(&data)));
             format!(
                 "<iframe sandbox=\"\" referrerpolicy=\"no-referrer\" srcdoc=\"{inner}\"></iframe>"
             )
@@ -258,6 +270,7 @@ mod tests {
             svg.ends_with("src=\"data:image/svg+xml,%3Csvg%20onload%3D%22x%22%2F%3E\">"),
             "{svg}"
         );
+        assert_eq!(unlinked("a<LINK rel=x><b>é<linked"), "a&lt;LINK rel=x><b>é&lt;linked");
         let frame = shown(&display(MediaType::Html, "<b title=\"a\">&amp;\0"));
         assert!(
             frame.starts_with(

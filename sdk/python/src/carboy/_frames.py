@@ -8,6 +8,7 @@ wrote as Arrow is validated in full before anything is made of it.
 from __future__ import annotations
 
 import importlib
+import struct
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -52,11 +53,46 @@ def _library(outcome: Record) -> Library:
 def _read(arrow: Any, stream: bytes) -> Any:
     ipc = importlib.import_module("pyarrow.ipc")
     try:
-        table = ipc.open_stream(stream).read_all()
+        for message in ipc.MessageReader.open_stream(stream):
+            if _is_compressed(message.metadata.to_pybytes()):
+                raise FrameError("the table of the code is compressed, which `Drawing` never makes")
+        reader = ipc.open_stream(stream)
+        if any(isinstance(one.type, arrow.BaseExtensionType) for one in reader.schema):
+            raise FrameError("the table of the code has types of its own making")
+        table = reader.read_all()
+        # A cell takes a bit at least. Columns that take nothing could have any number of rows.
+        if table.num_rows * max(table.num_columns, 1) > 8 * len(stream):
+            raise FrameError("the table of the code has more cells than it has bytes for")
         table.validate(full=True)
     except (arrow.ArrowException, OSError, ValueError) as error:
         raise FrameError(f"the table of the code cannot be read: {error}") from None
     return table
+
+
+def _is_compressed(metadata: bytes) -> bool:
+    """Whether the buffers of a message are compressed: unpacked, they could have any size."""
+
+    def field(table: int, number: int) -> int:
+        vtable = table - struct.unpack_from("<i", metadata, table)[0]
+        size = struct.unpack_from("<H", metadata, vtable)[0]
+        at = 4 + 2 * number
+        offset = struct.unpack_from("<H", metadata, vtable + at)[0] if at < size else 0
+        return table + offset if offset else 0
+
+    try:
+        message = struct.unpack_from("<I", metadata, 0)[0]
+        kind, header = field(message, 1), field(message, 2)
+        # Of the kinds of messages, 3 is a batch of records, and 2 one for a dictionary, with a batch in it.
+        number = metadata[kind] if kind else 0
+        if not header or number not in (2, 3):
+            return False
+        batch = header + struct.unpack_from("<I", metadata, header)[0]
+        if number == 2:
+            inner = field(batch, 1)
+            batch = inner + struct.unpack_from("<I", metadata, inner)[0]
+        return field(batch, 3) != 0
+    except (struct.error, IndexError):
+        return True
 
 
 def _installed(name: str) -> Any:

@@ -76,8 +76,7 @@ def _place(settings: Settings, python: str | None) -> str:
         "- The files of the host are not there. Files can be written in the current directory and "
         "in the temporary directory; they are gone after the run.",
         "- There is no standard input, and nobody to ask: `input()` fails.",
-        "- This is not a notebook: no `!pip` or other lines that begin with `!` or `%`, and no "
-        "`display()`. Nobody sees windows, so save charts as files.",
+        "- This is not a notebook: no `!pip` or other lines that begin with `!` or `%`.",
     ]
     if settings.preload:
         names = ", ".join(f"`{name}`" for name in settings.preload)
@@ -111,7 +110,11 @@ def _limits(policy: Mapping[str, Any]) -> str:
     # How many child processes there may be stands above.
     names = [name for name in WORDS if name != "processes"]
     lines = [WORDS[name].format(_value(name, limits[name])) for name in names]
-    return "\n".join(["A run ends when it crosses one of these limits:", "", *_listed(lines)])
+    first = (
+        "These are the limits. What is shown, kept or left beyond them is cut or left out; "
+        "any other ends the run:"
+    )
+    return "\n".join([first, "", *_listed(lines)])
 
 
 def _listed(lines: list[str]) -> list[str]:
