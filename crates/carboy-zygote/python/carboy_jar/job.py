@@ -35,6 +35,7 @@ WARM_JOB = json.dumps(
     {
         "code": "warm = {'n': [n * n for n in range(8)]}\nresult = sum(warm['n'])",
         "inputs": {"context": {"n": 1}},
+        "displays": {"most": 0, "bytes": 0, "total_bytes": 0, "figures": "png", "tables": "html"},
     }
 )
 
@@ -56,6 +57,8 @@ def run_job(job: dict[str, Any], space: Space, finish: Callable[[], None]) -> by
     """Runs a job to its end, and returns the frame with its result."""
     global CODE
     CODE = code = job["code"]
+    begin(job["displays"])
+    offer_notebook(code)
     space["context"] = None
     if "inputs" in job:
         space.update(job["inputs"])
@@ -116,6 +119,7 @@ def warm() -> None:
     """A job of no importance: whatever a first job would touch is touched."""
     for text in (WARM_JOB, WARM_JOB):
         run_job(DECODE(text, 0)[0], new_main(), flush)
+        close()
 
 
 def import_late(modules: list[str]) -> None:
@@ -135,8 +139,6 @@ def answer(job: dict[str, Any], space: Space) -> bytes:
     try:
         if "environment" in job:
             os.environ.update(job["environment"])
-        begin(job["displays"])
-        offer_notebook(job["code"])
         return run_job(job, space, finish)
     except BaseException as error:
         # Kept: what the code held when it failed is a fact that the engine may look at.
