@@ -10,7 +10,7 @@ use carboy_protocol::{ExitCode, Job, Outcome, Policy, Preset};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::arguments::{self, Interpreter};
+use crate::choice::{self, Interpreter};
 use crate::failure::{Failure, print, print_json};
 use crate::guest_text::visible;
 use crate::memory_budget::MemoryBudget;
@@ -74,7 +74,7 @@ struct Row {
 
 /// Tries every package of an interpreter.
 pub async fn packages(python: &Interpreter, json: bool) -> Result<std::process::ExitCode, Failure> {
-    let engine = arguments::engine(python, vec![], &MemoryBudget::default())?;
+    let engine = choice::engine(python, vec![], &MemoryBudget::default())?;
     let installed = installed(&engine).await?;
     let some: Vec<_> = installed
         .iter()
@@ -146,7 +146,7 @@ async fn preloaded(
     python: &Interpreter,
     module: &str,
 ) -> Result<(Option<String>, Option<&'static str>), Failure> {
-    let engine = arguments::engine(python, vec![module.into()], &MemoryBudget::default())?;
+    let engine = choice::engine(python, vec![module.into()], &MemoryBudget::default())?;
     let run = engine.run(job("result = 1\n")).await;
     let late = engine.preloads().into_iter().find_map(|preload| preload.late);
     engine.shutdown().await;

@@ -3,9 +3,21 @@
 use std::path::{Path, PathBuf};
 
 use carboy_protocol::{FileSource, Job};
+use clap::Args;
 
-use crate::arguments::Given;
 use crate::failure::Failure;
+
+/// Files of this machine that a script may read.
+#[derive(Args)]
+pub struct Given {
+    /// A file that the script can read, as NAME and as /inputs/NAME; NAME is the file's own if it is left
+    /// out. May be given more than once
+    #[arg(long = "file", value_name = "[NAME=]PATH")]
+    pub files: Vec<String>,
+    /// A directory, or a file, that the script can read at PLACE, such as /data. May be given more than once
+    #[arg(long = "mount", value_name = "PLACE=PATH")]
+    pub mounts: Vec<String>,
+}
 
 /// The job with these files and mounts.
 pub fn give(mut job: Job, given: &Given) -> Result<Job, Failure> {

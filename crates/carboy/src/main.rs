@@ -6,6 +6,7 @@
 
 mod arguments;
 mod bench;
+mod choice;
 mod command_bench;
 mod command_check;
 mod command_doctor;
