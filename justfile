@@ -100,6 +100,10 @@ neighbours: build
 sdk: build
     tests/run sdk sdk-user
 
+# The pictures in docs/pictures, drawn anew; needs chromium-headless-shell, and pandas and matplotlib in CARBOY_TEST_PYTHON.
+picture: build
+    docs/pictures/make
+
 # The artifact store on object storage, and on a real S3 server. Not in the gate: it builds an HTTP client.
 objects:
     tests/objects

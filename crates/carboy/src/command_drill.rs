@@ -10,8 +10,8 @@ use carboy_protocol::{ExitCode, Walls};
 use serde_json::{Value, json};
 
 use crate::arguments;
-use crate::drill_page::{self, by_layer};
 use crate::failure::{Failure, print, print_json};
+use crate::page::drill::{by_layer, page};
 use crate::paint::Paint;
 
 /// So many rows are not worth another process.
@@ -82,7 +82,7 @@ pub async fn drill(arguments: arguments::Drill) -> Result<std::process::ExitCode
         "results": results,
     });
     if let Some(file) = &arguments.html {
-        let page = drill_page::page(&body, &results);
+        let page = page(&body, &results);
         std::fs::write(file, page).map_err(Failure::os("write the report"))?;
     }
     if arguments.json {

@@ -5,12 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use carboy_engine::{Artifacts, Chunk, RunOptions, Runner, Stream};
-use carboy_protocol::{ExitCode, Job, Kind, LeftOutReason, Outcome, OutputText, visible_json};
+use carboy_protocol::{ExitCode, Job, LeftOutReason, Outcome, OutputText, visible_json};
 use carboy_store::{Existing, OutFolder, Recorder};
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::arguments::Run;
+use crate::ends::end_word;
 use crate::failure::{Failure, print, print_json};
 use crate::given::give;
 use crate::guest_text::visible;
@@ -63,8 +64,7 @@ pub async fn run(arguments: Run) -> Result<std::process::ExitCode, Failure> {
         print_end(&outcome)?;
     }
     if let Some(code) = code {
-        let title = format!("carboy: {}", end_word(&outcome));
-        let page = open::write(&title, &code, &outcome)?;
+        let page = open::write(&code, &outcome)?;
         let how = if open::open(&page) { "opened" } else { "not opened: there is no desktop" };
         let line = format!("{} {} ({how})\n", Paint::stderr().green("page:"), page.display());
         std::io::stderr()
@@ -251,21 +251,4 @@ fn shown(outcome: &Outcome, paint: Paint) -> String {
         lines.push_str(&format!("{} {}\n", paint.yellow("not shown:"), visible(note)));
     }
     lines
-}
-
-/// How a run ended, in a word.
-pub fn end_word(outcome: &Outcome) -> &'static str {
-    outcome.error.as_ref().map_or("ok", |error| kind_word(error.kind))
-}
-
-/// The word for a kind of error.
-pub fn kind_word(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Exception => "exception",
-        Kind::Limit => "limit",
-        Kind::Denied => "denied",
-        Kind::Rejected => "rejected",
-        Kind::Crash => "crash",
-        Kind::Cancelled => "cancelled",
-    }
 }

@@ -17,7 +17,7 @@ mod command_pages;
 mod command_pipe;
 mod command_run;
 mod command_runs;
-mod drill_page;
+mod ends;
 mod failure;
 mod given;
 mod guest_text;

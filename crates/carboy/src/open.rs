@@ -7,15 +7,24 @@ use std::process::{Command, Stdio};
 
 use carboy_protocol::Outcome;
 
+use crate::ends::end_word;
 use crate::failure::Failure;
-use crate::page::{Page, html};
+use crate::page::run::Page;
 
 /// Writes the page of a run to a file of its own, and returns where it is. Its name holds 128 random bits, so
 /// nobody else can have made it; nobody else can read it.
-pub fn write(title: &str, code: &str, outcome: &Outcome) -> Result<PathBuf, Failure> {
+pub fn write(code: &str, outcome: &Outcome) -> Result<PathBuf, Failure> {
     let path = std::env::temp_dir().join(format!("carboy-{}.html", outcome.id));
-    let facts = [("run", outcome.id.clone())];
-    let page = html(&Page { title, facts: &facts, code: Some(code), outcome: Some(outcome) });
+    let page = Page {
+        title: format!("run {}", outcome.id.get(..12).unwrap_or(&outcome.id)),
+        end: (if outcome.error.is_none() { "ok" } else { "error" }, end_word(outcome).into()),
+        remark: String::new(),
+        code: Some(code),
+        outcome: Some(outcome),
+        failure: None,
+        about: vec![("id", outcome.id.clone())],
+    };
+    let page = page.html();
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true).mode(0o600);
     options

@@ -11,7 +11,8 @@ use serde_json::value::RawValue;
 
 use super::arguments::{DIFFERS, Replay};
 use super::words::{end_of, run_of};
-use crate::command_run::{end_word, input};
+use crate::command_run::input;
+use crate::ends::end_word;
 use crate::failure::{Failure, print, print_json};
 use crate::guest_text::visible;
 use crate::paint::Paint;

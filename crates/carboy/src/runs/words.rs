@@ -2,7 +2,7 @@
 
 use carboy_store::{About, GivenFile, Record, RunFacts};
 
-use crate::command_run::kind_word;
+use crate::ends::kind_word;
 use crate::failure::Failure;
 
 /// The facts of a run. Only runs have ids, so every record that was found by one has them.

@@ -1,0 +1,7 @@
+//! Pages of HTML that stand alone: of a run, recorded or just made, and of a drill.
+
+mod code;
+mod display;
+mod document;
+pub mod drill;
+pub mod run;
