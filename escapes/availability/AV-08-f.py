@@ -21,8 +21,9 @@ at = libc.mmap(None, size, 3, 0x22, -1, 0)
 while size < 100 << 20:
     at = libc.mremap(at, size, size + (2 << 20), 1)
     if at == FAILED:
-        bytearray(2 << 20)  # a refusal by the kernel, and not by this program
-        raise MemoryError
+        rest = []  # until the kernel refuses: what was freed before may serve once more
+        while True:
+            rest.append(bytearray(2 << 20))
     size += 2 << 20
     ctypes.memset(at + size - (2 << 20), 1, 2 << 20)
 time.sleep(context["hold"])

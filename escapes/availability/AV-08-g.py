@@ -21,8 +21,9 @@ with open("seed", "r+b") as seed:
         try:
             copy = mmap.mmap(seed.fileno(), SIZE, flags=mmap.MAP_PRIVATE)
         except OSError:
-            bytearray(SIZE)  # a refusal by the kernel, and not by this program
-            raise
+            rest = []  # until the kernel refuses: what was freed before may serve once more
+            while True:
+                rest.append(bytearray(SIZE))
         for at in range(0, SIZE, 4096):
             copy[at] = 1
         maps.append(copy)

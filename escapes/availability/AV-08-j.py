@@ -19,6 +19,8 @@ PRIVATE_ANONYMOUS, PIECE = 0x22, 1 << 20
 place = libc.mmap(None, 1 << 30, 0, PRIVATE_ANONYMOUS, -1, 0)
 for piece in range(place, place + 100 * PIECE, PIECE):
     if libc.mprotect(piece, PIECE, 3) != 0:
-        bytearray(PIECE)
+        rest = []  # until the kernel refuses: what was freed before may serve once more
+        while True:
+            rest.append(bytearray(PIECE))
     ctypes.memset(piece, 1, PIECE)
 result = "a hundred megabytes"
