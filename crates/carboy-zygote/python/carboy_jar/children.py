@@ -16,7 +16,7 @@ import sys
 from _thread import get_ident
 from time import monotonic
 
-from .computer import fonts, shared_memory
+from .computer import font_metrics, fonts, shared_memory
 from .showing import SHOWN
 
 TYPE_CHECKING = False  # As in `typing`, which no jar needs.
@@ -200,6 +200,7 @@ CHANGES: dict[str, Callable[[Any], None]] = {
     "multiprocessing.popen_spawn_posix": start_method,
     "multiprocessing.popen_forkserver": start_method,
     "joblib.parallel": joblib_backends,
+    "matplotlib._afm": font_metrics,
     "matplotlib.font_manager": fonts,
     "psutil._pslinux": own_processors,
     "threadpoolctl": thread_pools,

@@ -31,6 +31,12 @@ WIDER_FONTS = (
     "IPAGothic",
     "NanumGothic",
 )
+# What a font for PostScript is made with: all but the first of them can wait.
+PARTS_OF_A_FONT = {
+    *("_parse_header", "_header"),
+    *("_parse_char_metrics", "_metrics", "_metrics_by_name"),
+    *("_parse_optional", "_kern", "_composite"),
+}
 MAP_SHARED, MAP_PRIVATE, MAP_ANONYMOUS, ACCESS_COPY = 0x01, 0x02, 0x20, 3
 
 
@@ -97,6 +103,40 @@ def fonts(module: Any) -> None:
     wider = next((name for name in WIDER_FONTS if name in there), None)
     if wider is not None and wider not in settings["font.family"]:
         settings["font.family"] = [*settings["font.family"], wider]
+
+
+def font_metrics(module: Any) -> None:
+    """`matplotlib._afm`: fonts for PostScript, of which only the header is read until more is asked for.
+
+    matplotlib brings 60 of them, and its list of fonts is made in each jar that imports it: the letters
+    and pairs of letters, which the list does not need, would take nine tenths of its time.
+    """
+    font = module.AFM
+    if set(font.__init__.__code__.co_names) != PARTS_OF_A_FONT:
+        return
+    header, letters, pairs = (
+        module._parse_header,
+        module._parse_char_metrics,
+        module._parse_optional,
+    )
+
+    def read_header(self: Any, fh: Any) -> None:
+        self._header = header(fh)
+        self._rest = fh.read()
+
+    def read_rest(self: Any, name: str) -> Any:
+        rest = vars(self).get("_rest")
+        if rest is None or name not in PARTS_OF_A_FONT:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        from io import BytesIO
+
+        file = BytesIO(rest)
+        self._metrics, self._metrics_by_name = letters(file)
+        self._kern, self._composite = pairs(file)
+        self._rest = None
+        return getattr(self, name)
+
+    font.__init__, font.__getattr__ = read_header, read_rest
 
 
 def take(number: int, length: int) -> None:

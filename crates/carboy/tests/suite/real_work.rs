@@ -24,6 +24,31 @@ plt.title('squares')
 plt.savefig('plot.png')
 result = open('plot.png', 'rb').read(4)[1:].decode()
 ";
+// The module once more, as it is without changes, says what is to be found.
+const FONTS_FOR_POSTSCRIPT: &str = "
+import importlib.util, io, os
+import matplotlib
+from matplotlib import _afm, font_manager
+spec = importlib.util.spec_from_file_location('matplotlib.unchanged', _afm.__file__)
+unchanged = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(unchanged)
+folder = os.path.join(matplotlib.get_data_path(), 'fonts', 'afm')
+names = sorted(os.listdir(folder))[::20]
+waiting, same = [], []
+for name in names:
+    data = open(os.path.join(folder, name), 'rb').read()
+    font, other = _afm.AFM(io.BytesIO(data)), unchanged.AFM(io.BytesIO(data))
+    waiting.append('_metrics' not in vars(font) and font.get_fontname() == other.get_fontname())
+    same.append(all(repr(getattr(font, part)) == repr(value) for part, value in vars(other).items()))
+matplotlib.rcParams['pdf.use14corefonts'] = True
+from matplotlib.figure import Figure
+figure = Figure()
+figure.suptitle('Kerned: AVAST')
+figure.savefig(page := io.BytesIO(), format='pdf')
+listed = {font.fname for font in font_manager.fontManager.afmlist}
+result = [len(names) > 2, all(waiting), all(same), b'Helvetica' in page.getvalue(), len(listed) > 30,
+    hasattr(font, 'absent')]
+";
 
 fn plain(outcome: &Outcome) {
     assert_eq!(outcome.refused().count(), 0, "{:?}", outcome.probes);
@@ -64,6 +89,18 @@ async fn imported_before() {
         return;
     }
     work(&["numpy", "pandas", "matplotlib.pyplot"]).await;
+}
+
+#[tokio::test]
+async fn fonts_for_postscript_are_read_when_they_are_used() {
+    if !belongs_here(&["root", "user-nested"]) {
+        return;
+    }
+    let Some(python) = venv_python() else { return };
+    let bench = Bench::with(python, &[]);
+    let outcome = bench.run(policy(|limits| limits.wall_ms = 120_000), FONTS_FOR_POSTSCRIPT).await;
+    assert_eq!(result(&outcome), "[true,true,true,true,true,false]");
+    bench.close().await;
 }
 
 #[tokio::test]
