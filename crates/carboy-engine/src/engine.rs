@@ -249,11 +249,7 @@ impl Engine {
                 (GuestResult::default(), Some(*error))
             }
         };
-        // What a run that ended well was refused it did without.
-        let (mut denials, probes) = match error {
-            Some(_) => (record.denials, vec![]),
-            None => (vec![], record.denials),
-        };
+        let (mut denials, probes) = verdict::divide(record.tried, error.as_ref(), record.wall);
         denials.extend(said_by_guard);
         let isolation = jar.about().isolation.clone();
         // One that has ended holds nothing, and its end was heard.

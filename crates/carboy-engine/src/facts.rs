@@ -1,6 +1,8 @@
 //! What is known of a run when it is over: how the watch over it ended, what the kernel counted, and
 //! what was refused. Plain data, from which `verdict` decides.
 
+use std::time::Duration;
+
 use carboy_jail::JAR_FDS;
 use carboy_protocol::{FromJar, LimitName, Limits};
 
@@ -118,6 +120,23 @@ pub(crate) struct RefusedCall {
     pub hint: String,
     /// What it wanted, if it was refused for want of a grant.
     pub wanted: Option<Wanted>,
+}
+
+/// A system call that was refused, as often as it was.
+#[derive(Clone, Debug)]
+pub(crate) struct Tried {
+    pub count: u64,
+    /// What to write instead.
+    pub hint: String,
+    /// When it was refused last, from the start of the run.
+    pub last: Duration,
+}
+
+impl Tried {
+    /// Not once yet.
+    pub fn new(hint: String) -> Tried {
+        Tried { count: 0, hint, last: Duration::ZERO }
+    }
 }
 
 /// What was refused in a run, as far as it tells why the run ended: the last refusal, until something

@@ -251,11 +251,12 @@ pub struct Outcome {
     pub stdout: Output,
     /// What it wrote to standard error.
     pub stderr: Output,
-    /// What was refused. Of a run that ended well, only what the language guard refused: the rest are
-    /// `probes`.
+    /// What was refused, without what is among `probes`. Of a run that ended well, only what the
+    /// language guard refused.
     pub denials: Vec<Denial>,
-    /// System calls that were refused in a run that ended well. Libraries try what they can do without,
-    /// so these say nothing about the answer; they are here for whoever watches what code tries.
+    /// System calls that were refused and that the run got over: all of a run that ended well; of one
+    /// whose time ran out, those that it did not try again in the second half. Libraries try what they can
+    /// do without, so these say nothing about the answer; they are here for whoever watches what code tries.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub probes: Vec<Denial>,
     /// The calls of the caller's tools, in the order they were made.

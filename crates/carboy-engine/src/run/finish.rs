@@ -1,11 +1,12 @@
 //! The end of a run: the last look at the jar, its end, and what is still in its pipes.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use carboy_protocol::{Denial, Display, LimitName, Output, ToolCall};
+use carboy_protocol::{Display, LimitName, Output, ToolCall};
 
 use crate::error::EngineError;
-use crate::facts::{Ending, Facts, Refused};
+use crate::facts::{Ending, Facts, Refused, Tried};
 use crate::run::meter::Last;
 use crate::run::watch::{PIECE, Watch, read_now};
 use crate::runner::{Artifacts, Stream};
@@ -16,7 +17,7 @@ pub(crate) struct Record {
     pub ending: Ending,
     pub facts: Facts,
     pub refused: Refused,
-    pub denials: Vec<Denial>,
+    pub tried: BTreeMap<&'static str, Tried>,
     pub stdout: Output,
     pub stderr: Output,
     pub wall: Duration,
@@ -63,8 +64,8 @@ impl<J: Jar> Watch<'_, J> {
         Ok(Record {
             ending,
             facts,
-            denials: self.refusals.denials(),
-            refused: self.refusals.refused,
+            refused: self.refusals.refused.clone(),
+            tried: self.refusals.tried(),
             stdout,
             stderr,
             wall,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use carboy_jail::profile::{Grant, Profile, Verdict};
-use carboy_protocol::{Denial, Layer, Limits};
+use carboy_protocol::Limits;
 use carboy_sys::seccomp::{Answer, Notification, answer, receive};
 use carboy_sys::{name_of, number_of};
 use rustix::event::PollFlags;
@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use tokio::io::unix::AsyncFdReadyGuard;
 use tokio::time::{Instant as Moment, sleep_until};
 
-use crate::facts::{Baseline, Refused, RefusedCall, Wanted};
+use crate::facts::{Baseline, Refused, RefusedCall, Tried, Wanted};
 use crate::kernel::async_fd::ready_now;
 use crate::kernel::proc::{self, Status};
 use crate::run::share::Share;
@@ -44,7 +44,8 @@ pub(super) struct Refusals<'a> {
     baseline: Baseline,
     /// Nobody is left under the filter.
     deaf: bool,
-    counts: BTreeMap<&'static str, (u64, String)>,
+    began: Moment,
+    counts: BTreeMap<&'static str, Tried>,
     /// All refused calls.
     pub total: u64,
     /// What of it the verdict needs.
@@ -68,6 +69,7 @@ impl<'a> Refusals<'a> {
             jar: about.pid,
             baseline: about.baseline,
             deaf: false,
+            began: Moment::now(),
             counts: BTreeMap::new(),
             total: 0,
             refused: Refused::default(),
@@ -276,7 +278,9 @@ impl<'a> Refusals<'a> {
 
     fn count(&mut self, name: &'static str, hint: String, errno: i32) -> Answer {
         self.total += 1;
-        self.counts.entry(name).or_insert_with(|| (0, hint.clone())).0 += 1;
+        let tried = self.counts.entry(name).or_insert_with(|| Tried::new(hint.clone()));
+        tried.count += 1;
+        tried.last = self.began.elapsed();
         self.refused.last = Some(RefusedCall { errno, hint, wanted: None });
         self.starter = None;
         Answer::Refuse(errno)
@@ -287,19 +291,8 @@ impl<'a> Refusals<'a> {
         self.total > self.limits.denials
     }
 
-    /// What was refused, for the outcome.
-    pub fn denials(&self) -> Vec<Denial> {
+    /// What was refused, by the names of the calls.
+    pub fn tried(self) -> BTreeMap<&'static str, Tried> {
         self.counts
-            .iter()
-            .map(|(what, (count, hint))| Denial {
-                layer: Layer::Seccomp,
-                what: (*what).to_owned(),
-                count: *count,
-                line: None,
-                hint: hint.clone(),
-                message: None,
-                instead: None,
-            })
-            .collect()
     }
 }

@@ -6,6 +6,7 @@
 
 mod advice;
 mod decide;
+mod probes;
 mod words;
 
 #[cfg(test)]
@@ -13,3 +14,4 @@ mod tests;
 
 pub(crate) use advice::advise;
 pub(crate) use decide::decide;
+pub(crate) use probes::divide;

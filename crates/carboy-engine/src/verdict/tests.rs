@@ -1,6 +1,9 @@
 //! One test for every cause: each way a watch can end, each limit, each signal, and each time that
 //! the kernel does not agree with what the code says of itself.
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
 use carboy_protocol::{
     Call, FromJar, GuestError, GuestFailure, GuestResult, Kind, LimitName, Limits, ProcessExit,
     ResultFault,
@@ -8,8 +11,10 @@ use carboy_protocol::{
 use rustix::io::Errno;
 use serde_json::value::RawValue;
 
-use super::decide;
-use crate::facts::{Baseline, Ending, Exit, Facts, Refused, RefusedCall, Wanted, open_files};
+use super::{decide, divide};
+use crate::facts::{
+    Baseline, Ending, Exit, Facts, Refused, RefusedCall, Tried, Wanted, open_files,
+};
 
 /// The error of a run that ended like this.
 fn error_of(ending: Ending, facts: &Facts, refused: &Refused) -> GuestError {
@@ -414,5 +419,42 @@ fn an_errno_that_no_kernel_has_is_only_a_number() {
     for errno in [0, -1, 4096, 5000, 65_536, i32::MIN, i32::MAX] {
         let raise = but(exception("OSError", None), |failure| failure.errno = Some(errno));
         assert_exception(&bare(raise), "OSError");
+    }
+}
+
+/// What is listed as denied, and what as probed, of a call refused early and one refused late.
+fn divided(error: Option<&GuestError>) -> (Vec<String>, Vec<String>) {
+    let seconds = Duration::from_secs;
+    let at = |last| Tried { count: 2, last, ..Tried::new("do this".into()) };
+    let tried = BTreeMap::from([("execve", at(seconds(4))), ("socket", at(seconds(5)))]);
+    let (denials, probes) = divide(tried, error, seconds(10));
+    for denial in denials.iter().chain(&probes) {
+        assert_eq!((denial.count, denial.hint.as_str()), (2, "do this"));
+    }
+    let names = |list: Vec<carboy_protocol::Denial>| list.into_iter().map(|one| one.what).collect();
+    (names(denials), names(probes))
+}
+
+#[test]
+fn what_a_run_got_over_is_a_probe() {
+    let names = |list: &[&str]| list.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    assert_eq!(divided(None), (names(&[]), names(&["execve", "socket"])));
+    // What was tried again until the time ran out may be why it did.
+    let cpu_us = Limits::default().cpu_ms * 1000;
+    let out_of_cpu = gone(Exit { signal: Some(9), cpu_us, ..Exit::default() });
+    assert_eq!(out_of_cpu.limit.as_ref().map(|hit| hit.name), Some(LimitName::CpuMs));
+    for error in [bare(Ending::Limit(LimitName::WallMs)), out_of_cpu, bare(Ending::Cancelled)] {
+        assert_eq!(divided(Some(&error)), (names(&["socket"]), names(&["execve"])), "{error:?}");
+    }
+    // Whether an exception or a crash has to do with them, nobody can tell.
+    let others = [
+        bare(exception("ValueError", None)),
+        bare(Ending::PipeClosed),
+        bare(Ending::Limit(LimitName::Denials)),
+        bare(Ending::Limit(LimitName::MemoryBytes)),
+        gone(Exit { signal: Some(11), ..Exit::default() }),
+    ];
+    for error in others {
+        assert_eq!(divided(Some(&error)), (names(&["execve", "socket"]), names(&[])), "{error:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! What is refused, and that the outcome says so.
 
-use carboy_protocol::{Kind, Layer, Walls};
+use carboy_protocol::{Denial, Kind, Layer, LimitName, Walls};
 
 use crate::support::*;
 
@@ -88,6 +88,29 @@ async fn a_run_that_ends_on_a_refusal_is_denied() {
     assert!(error.hint.as_ref().unwrap().contains("no network"));
     assert_eq!(outcome.denials[0].what, "socket");
     assert!(outcome.probes.is_empty(), "the run did not end well");
+    bench.close().await;
+}
+
+#[tokio::test]
+async fn a_run_out_of_time_was_not_denied_what_it_got_over() {
+    let bench = Bench::new();
+    let code = "
+import os, time
+def attempt(call):
+    try:
+        call()
+    except PermissionError:
+        pass
+attempt(os.fork)
+while True:
+    attempt(lambda: os.kill(1, 9))
+    time.sleep(0.05)
+";
+    let outcome = bench.run(policy(|limits| limits.wall_ms = 5_000), code).await;
+    assert_eq!(error(&outcome).limit.as_ref().map(|hit| hit.name), Some(LimitName::WallMs));
+    let names = |list: &[Denial]| list.iter().map(|one| one.what.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&outcome.denials), ["kill"], "it was tried until the end");
+    assert_eq!(names(&outcome.probes), ["fork"], "it was tried once, at the beginning");
     bench.close().await;
 }
 
