@@ -223,12 +223,26 @@ def test_a_wrong_request_is_a_request_error(box: carboy.Sandbox, wrong: dict[str
 
 
 def test_wrong_settings_are_request_errors() -> None:
-    for wrong in [{"preload": "pandas"}, {"policy": "lots"}, {"on_error": 1}, {"tools": print}]:
+    for wrong in [
+        {"preload": "pandas"},
+        {"policy": "lots"},
+        {"on_error": 1},
+        {"tools": print},
+        *({"memory_budget": size} for size in (-1, True, 1.5, "", "1.5G", "1MB", "512m", " 1")),
+    ]:
         with pytest.raises(carboy.RequestError):
             carboy.Sandbox(**wrong)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="argument 'wall'. Did you mean 'wall_ms'?") as raised:
         carboy.Policy.preset("low", wall=1)
     assert isinstance(raised.value, carboy.RequestError)
+
+
+def test_runs_fit_in_the_memory_budget_of_their_box() -> None:
+    for budget in ("300M", 300 << 20):
+        with carboy.Sandbox(memory_budget=budget) as box:
+            with pytest.raises(carboy.RequestError, match="MiB"):
+                box.run("1", policy={"limits": {"memory_bytes": 600 << 20}})
+            assert box.run("1", policy={"limits": {"memory_bytes": 100 << 20}}).ok
 
 
 def test_a_start_tells_of_each_module_that_is_preloaded() -> None:

@@ -43,6 +43,7 @@ class Box(Generic[P]):
         artifacts: ArtifactWish = "keep",
         store: str | os.PathLike[str] | None = None,
         record_inputs: bool = False,
+        memory_budget: int | str | None = None,
     ) -> None:
         self._settings = Settings(
             python,
@@ -54,6 +55,7 @@ class Box(Generic[P]):
             artifacts,
             store,
             record_inputs,
+            memory_budget,
         )
         self._pipe: P | None = None
         self._closed = False

@@ -6,6 +6,7 @@ A box says most of it once. What does not change from run to run is written as J
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -47,6 +48,7 @@ class Settings:
         artifacts: ArtifactWish = "keep",
         store: str | os.PathLike[str] | None = None,
         record_inputs: bool = False,
+        memory_budget: int | str | None = None,
     ) -> None:
         if isinstance(preload, str):
             raise RequestError("preload must be a list of modules", hint=f'write ["{preload}"]')
@@ -54,6 +56,7 @@ class Settings:
         self.untested_python = untested_python
         self.store = os.fspath(store) if store is not None else None
         self.record_inputs = record_inputs
+        self.memory_budget = checked_size(memory_budget)
         self.preload = tuple(preload)
         self.tools = Toolbox(tools)
         self.policy = policy_body(policy)
@@ -75,6 +78,8 @@ class Settings:
             options += ["--store", self.store]
         if self.record_inputs:
             options.append("--record-inputs")
+        if self.memory_budget is not None:
+            options += ["--memory-budget", self.memory_budget]
         modules = list(self.preload)
         # Code that awaits a tool imports this, which takes longer than most runs.
         if any(tool.is_async for tool in self.tools.by_name.values()) and "asyncio" not in modules:
@@ -133,6 +138,19 @@ class Settings:
                 hint="pass less data in one run",
             )
         return request
+
+
+def checked_size(size: int | str | None) -> str | None:
+    """An amount of memory as the command takes it."""
+    if size is None:
+        return None
+    text = "" if isinstance(size, bool) else str(size)
+    if not isinstance(size, (int, str)) or re.fullmatch("[0-9]+[KMG]?", text) is None:
+        raise RequestError(
+            f"memory_budget must be a number of bytes or text such as '512M', was {size!r}",
+            hint="the units are K, M and G, for KiB, MiB and GiB",
+        )
+    return text
 
 
 def is_raise(on_error: OnError) -> bool:

@@ -35,6 +35,10 @@ class Sandbox(Box[SyncPipe]):
     With a `store`, a directory, every run leaves a record there before it is answered, and `runs`
     reads them; `record_inputs` keeps inputs too, of which otherwise only digests are kept.
 
+    `memory_budget` is what all runs of the box together may come to use, in bytes or as text such as
+    `"512M"`; a run that does not fit beside the others waits. Without it, that is what the container or
+    the machine has left.
+
     The engine starts with the first run, and again if it died.
     """
 
