@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use carboy_protocol::{ExitCode, PythonVersion};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::bench::Part;
 use crate::choice::{Choice, Interpreter, ProfileName, WallsName};
 use crate::failure::Reader;
 use crate::given::Given;
@@ -148,28 +149,13 @@ pub struct Bench {
     pub quick: bool,
     /// Measure only these parts
     #[arg(long, value_name = "PART", value_delimiter = ',')]
-    pub only: Vec<BenchPart>,
+    pub only: Vec<Part>,
     /// Write every sample to a file
     #[arg(long, value_name = "FILE")]
     pub raw: Option<PathBuf>,
     /// Print the numbers as JSON
     #[arg(long)]
     pub json: bool,
-}
-
-/// A part of a bench.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum BenchPart {
-    Bare,
-    C1,
-    C4,
-    C16,
-    Cold,
-    Guard,
-    Jar,
-    Numpy,
-    Pandas,
-    Peers,
 }
 
 #[derive(Args)]

@@ -1,5 +1,6 @@
 //! Measuring: the parts of `carboy bench`, each in one run on one machine.
 
+mod files;
 mod guard;
 mod peers;
 mod samples;
@@ -20,6 +21,22 @@ use crate::failure::Failure;
 const BARE: &str = include_str!("bare.py");
 /// Between two runs of a paced measure: the shelf fills again meanwhile.
 const PACE: Duration = Duration::from_millis(4);
+
+/// A part of a bench.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Part {
+    Bare,
+    C1,
+    C4,
+    C16,
+    Cold,
+    Files,
+    Guard,
+    Jar,
+    Numpy,
+    Pandas,
+    Peers,
+}
 
 /// How much is measured.
 #[derive(Clone, Copy)]
