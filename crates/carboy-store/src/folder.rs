@@ -98,7 +98,7 @@ impl Keeper for OutFolder {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let unfinished = format!(".carboy-{}-{number}", std::process::id());
         let written = create(folder.as_fd(), &unfinished, Mode::from_raw_mode(0o666))
-            .and_then(|file| copy(content, file))
+            .and_then(|file| copy(content, file, artifact.bytes))
             .and_then(|()| self.finish(&folder, &unfinished, name));
         if written.is_err() {
             // There is nothing to remove if it could not be made.
@@ -146,7 +146,7 @@ impl Keeper for RunFolders {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
             other => other?,
         };
-        let written = copy(content, file);
+        let written = copy(content, file, artifact.bytes);
         if written.is_err() {
             unlinkat(&folder, name, AtFlags::empty())?;
         }
@@ -173,8 +173,9 @@ fn create(folder: BorrowedFd<'_>, name: &str, mode: Mode) -> io::Result<File> {
     Ok(openat(folder, name, flags, mode)?.into())
 }
 
-fn copy(content: &mut dyn Read, mut to: File) -> io::Result<()> {
-    let mut piece = vec![0; PIECE];
+/// Copies everything, for which no more memory is used than `bytes` and one.
+fn copy(content: &mut dyn Read, mut to: File, bytes: u64) -> io::Result<()> {
+    let mut piece = vec![0; (bytes as usize).saturating_add(1).min(PIECE)];
     loop {
         match content.read(&mut piece) {
             Ok(0) => return Ok(()),

@@ -9,7 +9,7 @@ use crate::error::EngineError;
 use crate::facts::{Ending, Facts, Refused, Tried};
 use crate::run::meter::Last;
 use crate::run::watch::{PIECE, Watch, read_now};
-use crate::runner::{Artifacts, Stream};
+use crate::runner::Stream;
 use crate::tier::{Jar, Left};
 
 /// Everything a run left behind, for the verdict and the outcome.
@@ -30,20 +30,23 @@ pub(crate) struct Record {
 impl<J: Jar> Watch<'_, J> {
     /// Looks at the jar while it is there, and ends it.
     ///
-    /// It is killed, always. One that gave its answer, left no file and had no children is known by
-    /// what it used up to then, and nobody waits for its end: it is left to whoever buries it, because
-    /// taking a process down takes longer than most runs. Any other is killed now and waited for,
-    /// because how it ended is the cause.
+    /// It is killed, always. One that gave its answer and had no children is known by what it used up to
+    /// then, and nobody waits for its end, because taking a process down takes longer than most runs. If it left no
+    /// file either, it is left to whoever buries it. If it may have, it is killed now, and what it left is
+    /// collected when nothing in it runs any more. Any other is killed now and waited for, because how it
+    /// ended is the cause.
     ///
     /// An answer counts only if no limit was crossed by the time it came: between two measurements a
     /// guest can take what it likes.
     pub async fn finish(mut self, ending: Ending, wall: Duration) -> Result<Record, EngineError> {
-        let Last { mut facts, is_known, over } = self.meter.last(self.jar, &ending).await;
+        let Last { mut facts, is_known, untouched, over } =
+            self.meter.last(self.jar, &ending).await;
         let ending = match (over, ending) {
             (Some(name), Ending::Said(_)) => Ending::Limit(name),
             (_, decided) => decided,
         };
-        if !is_known {
+        let left_alive = is_known && untouched;
+        if !left_alive {
             self.jar.kill();
         }
         let ending = self.drain(ending).await;
@@ -55,9 +58,9 @@ impl<J: Jar> Watch<'_, J> {
             let together_us = together_us.map_or(0, |used| facts.cpu_before_us + used);
             facts.exit.cpu_us = facts.exit.cpu_us.max(together_us);
             facts.out_of_memory = self.jar.ran_out_of_memory();
-            if !matches!(self.artifacts, Artifacts::None) {
-                left = self.jar.artifacts(self.run, &self.artifacts, self.limits).await;
-            }
+        }
+        if !left_alive {
+            left = self.jar.artifacts(self.run, &self.artifacts, self.limits).await?;
         }
         let (stdout, stderr) = self.stdio.outputs().await;
         let (displays, display_note) = self.displays.shown();

@@ -30,9 +30,10 @@ pub(super) struct Meter<'a> {
 /// What was seen of a jar at the end, before anything was done to it.
 pub(super) struct Last {
     pub facts: Facts,
-    /// It answered, left nothing and still stands, and all it used is in the facts: nobody has to
-    /// wait for its end.
+    /// It answered and still stands, and all it used is in the facts: nobody has to wait for its end.
     pub is_known: bool,
+    /// It is certain that it left no file.
+    pub untouched: bool,
     /// A limit that it has crossed and that nobody had seen yet.
     pub over: Option<LimitName>,
 }
@@ -129,7 +130,7 @@ impl<'a> Meter<'a> {
             files_full: files.files_full,
             baseline: jar.about().baseline,
         };
-        let is_known = answered && over.is_none() && files.untouched && is_complete;
-        Last { facts, is_known, over }
+        let is_known = answered && over.is_none() && is_complete;
+        Last { facts, is_known, untouched: files.untouched, over }
     }
 }

@@ -136,14 +136,15 @@ pub(crate) trait Jar: Send + Sync + 'static {
     /// the engine's thread.
     fn files(&self, limits: &Limits) -> impl Future<Output = Files> + Send;
 
-    /// The plain files that the run with this id left, as they are wanted. To be asked after the jar's end:
-    /// only then nobody writes any more. They are not listed, read or kept on the engine's thread.
+    /// The plain files that the run with this id left, as they are wanted. To be asked after the jar was killed;
+    /// waits until nothing in it runs any more, because only then nobody writes. They are not listed, read or
+    /// kept on the engine's thread.
     fn artifacts(
         &self,
         run: &str,
         wanted: &Artifacts,
         limits: &Limits,
-    ) -> impl Future<Output = Left> + Send;
+    ) -> impl Future<Output = Result<Left, EngineError>> + Send;
 
     /// Ends it. Nothing in it survives.
     fn kill(&self);

@@ -1,8 +1,9 @@
 //! Artifacts: what a run left in its directory, listed or kept after its end.
 //!
-//! Nobody writes any more when this is asked: the jar was killed and waited for, and nothing of it
-//! survives. What it left is still its own choice, so names, kinds, numbers and sizes are judged, and
-//! whatever does not come out is counted by its reason.
+//! Nobody writes any more when this is asked: the jar was killed, and nothing of it runs. Only the kernel, while it
+//! takes the process down, may still write single words of its memory, and that may be of a file; so what is
+//! read more than once is read after its end. What it left is still its own choice, so names, kinds, numbers and
+//! sizes are judged, and whatever does not come out is counted by its reason.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -16,6 +17,7 @@ use sha2::{Digest, Sha256};
 
 use super::media::{HEAD, media_type};
 use super::tree::{Entry, MAX_DEPTH, walk};
+use crate::kernel::ending::{Killed, REAP};
 use crate::runner::{Artifacts, Keeper};
 use crate::tier::Left;
 
@@ -44,6 +46,8 @@ pub(super) struct Collector {
     pub left: Left,
     /// The bytes that were kept.
     pub bytes: u64,
+    /// Whose directory it is, while it may not be gone yet.
+    killed: Option<Killed>,
 }
 
 impl Collector {
@@ -57,11 +61,16 @@ impl Collector {
             links: vec![],
             left: Left::default(),
             bytes: 0,
+            killed: None,
         }
     }
 
-    /// Goes through a directory. May take long.
-    pub fn collect(mut self, folder: &OwnedFd) -> Left {
+    /// Goes through the directory of a process of which nothing runs any more. May take long.
+    pub fn collect(mut self, folder: &OwnedFd, killed: Killed) -> Left {
+        if matches!(self.wanted, Artifacts::None) {
+            return self.left;
+        }
+        self.killed = Some(killed);
         let mut seen = 0;
         walk(folder, &mut Vec::new(), &mut |entry| {
             seen += 1;
@@ -114,7 +123,7 @@ impl Collector {
 
     /// Reads a file for its digest and type, and hands it over.
     fn keep(
-        &self,
+        &mut self,
         keeper: &dyn Keeper,
         entry: &Entry<'_>,
         artifact: &mut Artifact,
@@ -128,11 +137,18 @@ impl Collector {
         if !as_listed {
             return refuse(Reason::Changed);
         }
-        let mut head = Vec::new();
-        let first = if artifact.bytes <= SMALL { SMALL + 1 } else { HEAD as u64 };
+        let is_small = artifact.bytes <= SMALL;
+        if !is_small && let Some(killed) = self.killed.take() {
+            let ended = killed.wait_until_ended(REAP).map_err(unreadable)?;
+            if !ended {
+                return refuse(Reason::Changed);
+            }
+        }
+        let first = if is_small { artifact.bytes + 1 } else { HEAD as u64 };
+        let mut head = Vec::with_capacity(first as usize);
         (&mut file).take(first).read_to_end(&mut head).map_err(unreadable)?;
         let mut hash = Hash { sha256: Sha256::new_with_prefix(&head), bytes: head.len() as u64 };
-        if artifact.bytes > SMALL {
+        if !is_small {
             let rest = artifact.bytes - head.len() as u64 + 1;
             io::copy(&mut (&mut file).take(rest), &mut hash).map_err(unreadable)?;
         }
@@ -142,7 +158,7 @@ impl Collector {
         let begins = &head[..head.len().min(HEAD)];
         artifact.media_type = Some(media_type(&artifact.path, begins).into());
         artifact.sha256 = Some(hexadecimal(&hash.sha256.finalize()));
-        let kept = if artifact.bytes <= SMALL {
+        let kept = if is_small {
             keeper.keep(&self.run, artifact, &mut &head[..])
         } else {
             let again = file.rewind();

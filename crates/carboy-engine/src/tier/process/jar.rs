@@ -21,6 +21,7 @@ use crate::facts::{Baseline, Exit};
 use crate::kernel::async_fd::{ready_now, watched};
 use crate::kernel::blocking::elsewhere;
 use crate::kernel::cgroup::{Bounds, Group, Tree};
+use crate::kernel::ending::{Killed, REAP};
 use crate::kernel::proc::{self, Status};
 use crate::plan::JAR_SCORE;
 use crate::runner::Artifacts;
@@ -33,8 +34,11 @@ use crate::tier::{About, Files, Inputs, Io, Jar, Left, Sample};
 
 /// How long a fork may take to seal itself.
 const SEAL: Duration = Duration::from_secs(10);
-/// How long the kernel may take to end a killed jar.
-const REAP: Duration = Duration::from_secs(10);
+
+/// The kernel takes too long to end a killed jar.
+fn too_slow() -> EngineError {
+    EngineError::TooSlow { what: "ending a jar", seconds: REAP.as_secs() }
+}
 
 /// How a jar was planned.
 pub(super) struct Made {
@@ -295,8 +299,16 @@ impl Jar for ProcessJar {
         self.directory.files(limits).await
     }
 
-    async fn artifacts(&self, run: &str, wanted: &Artifacts, limits: &Limits) -> Left {
-        self.directory.artifacts(run, wanted, limits).await
+    async fn artifacts(
+        &self,
+        run: &str,
+        wanted: &Artifacts,
+        limits: &Limits,
+    ) -> Result<Left, EngineError> {
+        let killed = Killed::new(self.io.pidfd.get_ref(), self.about.pid);
+        let killed = killed.while_doing("watch a jar's end")?;
+        let left = self.directory.artifacts(run, wanted, limits, killed).await;
+        left.while_doing("collect what a jar left")?.ok_or_else(too_slow)
     }
 
     /// Nothing in it survives: it is the first process of its pid namespace, or (nested) was never
@@ -309,8 +321,7 @@ impl Jar for ProcessJar {
     }
 
     async fn exit(&mut self) -> Result<Exit, EngineError> {
-        let slow = EngineError::TooSlow { what: "ending a jar", seconds: REAP.as_secs() };
-        let heard = timeout(REAP, &mut self.exit).await.map_err(|_| slow)?;
+        let heard = timeout(REAP, &mut self.exit).await.map_err(|_| too_slow())?;
         heard.map_err(|_| EngineError::ZygoteGone)
     }
 }

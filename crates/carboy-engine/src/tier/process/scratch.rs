@@ -13,6 +13,7 @@ use tokio::runtime::Handle;
 use super::collect::Collector;
 use super::tree::{MAX_DEPTH, walk};
 use crate::kernel::blocking::elsewhere;
+use crate::kernel::ending::{Killed, REAP};
 use crate::runner::Artifacts;
 use crate::tier::process::layout::lay_out;
 use crate::tier::{Files, Inputs, Left};
@@ -153,14 +154,24 @@ impl Directory {
         }
     }
 
-    /// The plain files that a run left, by name.
-    pub async fn artifacts(&self, run: &str, wanted: &Artifacts, limits: &Limits) -> Left {
-        // Without a descriptor to spare nothing can be listed.
-        let Ok(handle) = self.handle.try_clone() else { return Left::default() };
+    /// The plain files that a run left, by name, once nothing of its process runs any more. None if that takes too
+    /// long.
+    pub async fn artifacts(
+        &self,
+        run: &str,
+        wanted: &Artifacts,
+        limits: &Limits,
+        killed: Killed,
+    ) -> io::Result<Option<Left>> {
+        let handle = self.handle.try_clone()?;
         let links = self.scratch.as_ref().map_or(&self.links, |scratch| &scratch.links);
         let mut collector = Collector::new(run, wanted, limits, self.is_on_host());
         collector.links.clone_from(links);
-        elsewhere(move || collector.collect(&handle)).await.unwrap_or_default()
+        let work = move || {
+            let is_still = killed.wait_until_still(REAP)?;
+            Ok(is_still.then(|| collector.collect(&handle, killed)))
+        };
+        elsewhere(work).await.unwrap_or(Ok(None))
     }
 }
 
