@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use carboy_protocol::{ExitCode, PythonVersion};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 
 use crate::bench::Part;
 use crate::choice::{Choice, Interpreter, ProfileName, WallsName};
