@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use carboy_protocol::{ExitCode, PythonVersion};
 use clap::{Args, Parser, Subcommand};
 
-use crate::bench::Part;
+use crate::bench::BenchPart;
 use crate::choice::{Choice, Interpreter, ProfileName, WallsName};
 use crate::failure::Reader;
 use crate::given::Given;
@@ -149,7 +149,7 @@ pub struct Bench {
     pub quick: bool,
     /// Measure only these parts
     #[arg(long, value_name = "PART", value_delimiter = ',')]
-    pub only: Vec<Part>,
+    pub only: Vec<BenchPart>,
     /// Write every sample to a file
     #[arg(long, value_name = "FILE")]
     pub raw: Option<PathBuf>,

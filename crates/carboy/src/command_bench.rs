@@ -6,7 +6,7 @@ use carboy_engine::Installation;
 use serde_json::{Map, Value, json};
 
 use crate::arguments;
-use crate::bench::{self, Part, Size};
+use crate::bench::{self, BenchPart, Size};
 use crate::failure::{Failure, print, print_json};
 use crate::paint::Paint;
 
@@ -28,52 +28,52 @@ pub async fn bench(arguments: arguments::Bench) -> Result<std::process::ExitCode
     let mut report = json!({ "machine": bench::machine(&bench.python), "job": bench::JOB });
 
     let wanted = |part| arguments.only.is_empty() || arguments.only.contains(&part);
-    if wanted(Part::Bare) {
+    if wanted(BenchPart::Bare) {
         progress.say("bare fork and run");
         report["bare"] = bench.bare(&[])?;
     }
-    if wanted(Part::C1) {
+    if wanted(BenchPart::C1) {
         progress.say("sealed, one caller");
         report["sealed"]["c1"] = bench.paced("sealed.c1", &[]).await?;
     }
-    for (part, callers) in [(Part::C4, 4), (Part::C16, 16)] {
+    for (part, callers) in [(BenchPart::C4, 4), (BenchPart::C16, 16)] {
         if wanted(part) {
             progress.say(&format!("sealed, {callers} callers"));
             let name = format!("c{callers}");
             report["sealed"][&name] = bench.loaded(&format!("sealed.{name}"), callers).await?;
         }
     }
-    if wanted(Part::Cold) {
+    if wanted(BenchPart::Cold) {
         progress.say("cold start");
         report["cold"] = bench.cold().await?;
     }
-    if wanted(Part::Files) {
+    if wanted(BenchPart::Files) {
         progress.say("files in and out");
         report["files"] = bench.files().await?;
     }
-    if wanted(Part::Jar) {
+    if wanted(BenchPart::Jar) {
         progress.say("a hundred jars");
         let stdlib = bench.hundred(&[], bench::JOB).await?;
         report["refill"] = json!({ "ms": stdlib["refill_ms"] });
         report["jar"]["unique_bytes"]["stdlib"] = stdlib["unique_bytes"].clone();
     }
-    if wanted(Part::Guard) {
+    if wanted(BenchPart::Guard) {
         progress.say("the guard");
         report["guard"] = bench.guard().await?;
     }
-    if wanted(Part::Numpy) && bench.has("numpy") {
+    if wanted(BenchPart::Numpy) && bench.has("numpy") {
         progress.say("a hundred jars that use numpy");
         let code = "import numpy\nresult = float(numpy.arange(100).sum())";
         report["numpy_100"] = bench.hundred(&["numpy"], code).await?;
     }
-    if wanted(Part::Pandas) && bench.has("pandas") {
+    if wanted(BenchPart::Pandas) && bench.has("pandas") {
         progress.say("pandas preloaded");
         report["pandas"]["bare"] = bench.bare(&["pandas"])?;
         report["pandas"]["c1"] = bench.paced("pandas.c1", &["pandas"]).await?;
         let standing = bench.hundred(&["pandas"], bench::JOB).await?;
         report["jar"]["unique_bytes"]["pandas"] = standing["unique_bytes"].clone();
     }
-    if arguments.peers && wanted(Part::Peers) {
+    if arguments.peers && wanted(BenchPart::Peers) {
         progress.say("peers");
         report["peers"] = bench.peers();
     }

@@ -24,7 +24,7 @@ const PACE: Duration = Duration::from_millis(4);
 
 /// A part of a bench.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Part {
+pub enum BenchPart {
     Bare,
     C1,
     C4,
