@@ -207,6 +207,9 @@ CHANGES: dict[str, Callable[[Any], None]] = {
     **SHOWN,
 }
 
+# These ask a program when they are imported, and go on without it if there is none.
+ASKING = {"matplotlib.font_manager"}
+
 
 class Finder:
     """Finds these modules where they lie, and has them changed when they have been executed."""
@@ -244,7 +247,10 @@ class Changing:
 
     def exec_module(self, module: ModuleType) -> None:
         """As the other does, and then the change."""
-        self._loader.exec_module(module)
+        if module.__name__ in ASKING:
+            asking_no_program(lambda: self._loader.exec_module(module))
+        else:
+            self._loader.exec_module(module)
         if module.__spec__ is not None:
             module.__spec__.loader = self._loader
         module.__loader__ = self._loader
@@ -253,6 +259,23 @@ class Changing:
         except (AttributeError, KeyError):
             # A version that is made in another way stays as it is.
             pass
+
+
+def asking_no_program(do: Callable[[], None]) -> None:
+    """Does something for which the programs whose output is asked for are not there.
+
+    They cannot be started anyway, but to try is a refusal, which an honest program would be shown.
+    """
+    import subprocess
+
+    def check_output(args: Any, *_: Any, **__: Any) -> Any:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(args))
+
+    asks, subprocess.check_output = subprocess.check_output, check_output
+    try:
+        do()
+    finally:
+        subprocess.check_output = asks
 
 
 def without_process_descriptors() -> None:

@@ -5,7 +5,8 @@
 //! numpy, pandas and matplotlib), `CARBOY_TEST_PYTHONS` (more interpreters, separated by colons),
 //! `CARBOY_TEST_PROGRAM` (a `carboy` other than the one just built), `CARBOY_TEST_FIXTURES`
 //! (the fixtures of the guard, where the repository cannot be read), `CARBOY_TEST_SETTING` (which setting
-//! of tests/run this is: tests that would say the same in several run in one).
+//! of tests/run this is: tests that would say the same in several run in one), `CARBOY_TEST_FONTS` (a folder
+//! with a font that has Chinese letters).
 //! A test that needs something missing says so in its output, with the word `SKIPPED`.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail by panicking")]
 
