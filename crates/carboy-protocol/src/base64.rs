@@ -31,6 +31,11 @@ const fn values() -> [u8; 256] {
 
 const VALUES: [u8; 256] = values();
 
+/// The value of a letter, if it is one.
+pub(crate) fn value(letter: u8) -> Option<u8> {
+    Some(VALUES[usize::from(letter)]).filter(|value| *value < 64)
+}
+
 /// The bytes of a text; `None` if it is not exactly what [`encode`] writes.
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     let text = text.as_bytes();

@@ -7,6 +7,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::base64::value;
+use crate::raster::{Base64, gif, jpeg, png};
+
 /// How the data of a display is written in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Written {
@@ -155,11 +158,8 @@ impl std::fmt::Display for DisplayFault {
 
 impl std::error::Error for DisplayFault {}
 
-/// How many pixels a PNG may have: few bytes can be a picture that fills the memory of its viewer.
+/// How many pixels a picture may have: few bytes can be a picture that fills the memory of its viewer.
 pub const MAX_PIXELS: u64 = 100_000_000;
-
-/// How a PNG begins in base64: its signature, and the length and the name of its first chunk.
-const PNG: &[u8] = b"iVBORw0KGgoAAAANSUhEU";
 
 /// Looks at the data of a display, which is valid JSON already. Takes a time that grows with its length.
 pub fn check(display: &Display) -> Result<(), DisplayFault> {
@@ -175,53 +175,27 @@ pub fn check(display: &Display) -> Result<(), DisplayFault> {
     // Base64 needs no escapes, so it stands in JSON as it is.
     let text = data.get(1..data.len() - 1).unwrap_or_default();
     check_base64(text)?;
-    let is_so = match display.media_type {
-        MediaType::Png => text.starts_with(PNG),
-        MediaType::Jpeg => text.starts_with(b"/9j/"),
-        MediaType::Gif => text.starts_with(b"R0lGOD"),
-        // Four bytes of ones go before each message.
-        MediaType::Arrow => text.starts_with(b"/////"),
-        _ => true,
+    let picture = Base64(text);
+    let pixels = match display.media_type {
+        MediaType::Png => png(&picture),
+        MediaType::Jpeg => jpeg(&picture),
+        MediaType::Gif => gif(&picture),
+        // Four bytes of ones go before each message. It is no picture.
+        MediaType::Arrow => text.starts_with(b"/////").then_some(0),
+        _ => Some(0),
     };
-    if !is_so {
-        return Err(DisplayFault::NotOfItsType);
-    }
-    match display.media_type {
-        MediaType::Png => check_pixels(text),
-        _ => Ok(()),
+    match pixels {
+        None => Err(DisplayFault::NotOfItsType),
+        Some(count) if count > MAX_PIXELS => Err(DisplayFault::TooManyPixels),
+        Some(_) => Ok(()),
     }
 }
 
 fn check_base64(text: &[u8]) -> Result<(), DisplayFault> {
     let padding = text.iter().rev().take(2).take_while(|byte| **byte == b'=').count();
     let body = &text[..text.len() - padding];
-    let is_so = text.len().is_multiple_of(4) && body.iter().all(|byte| sextet(*byte).is_some());
+    let is_so = text.len().is_multiple_of(4) && body.iter().all(|byte| value(*byte).is_some());
     if is_so { Ok(()) } else { Err(DisplayFault::NotBase64) }
-}
-
-/// Width and height stand in bytes 16 to 24 of a PNG: characters 20 to 32 hold bytes 15 to 24.
-fn check_pixels(text: &[u8]) -> Result<(), DisplayFault> {
-    let held = text.get(20..32).ok_or(DisplayFault::NotOfItsType)?;
-    let bits =
-        held.iter().try_fold(0_u128, |bits, byte| Some(bits << 6 | u128::from(sextet(*byte)?)));
-    // Nine bytes: the last letter of the name, four of width, four of height.
-    let bits = bits.ok_or(DisplayFault::NotOfItsType)?;
-    let (width, height) = ((bits >> 32) as u32, bits as u32);
-    if u64::from(width) * u64::from(height) > MAX_PIXELS {
-        return Err(DisplayFault::TooManyPixels);
-    }
-    Ok(())
-}
-
-fn sextet(byte: u8) -> Option<u8> {
-    match byte {
-        b'A'..=b'Z' => Some(byte - b'A'),
-        b'a'..=b'z' => Some(byte - b'a' + 26),
-        b'0'..=b'9' => Some(byte - b'0' + 52),
-        b'+' => Some(62),
-        b'/' => Some(63),
-        _ => None,
-    }
 }
 
 #[cfg(test)]
@@ -229,39 +203,23 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::base64::encode;
+    use crate::raster::tests::{gif_of, jpeg_of, png_of};
 
     fn display(media_type: MediaType, data: &str) -> Display {
         Display { media_type, data: RawValue::from_string(data.into()).unwrap() }
     }
 
     fn base64(bytes: &[u8]) -> String {
-        const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        let mut text = String::from("\"");
-        for piece in bytes.chunks(3) {
-            let bits = piece.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte));
-            let bits = bits << (8 * (3 - piece.len()));
-            for place in 0..4 {
-                let letter = LETTERS[(bits >> (18 - 6 * place)) as usize & 63];
-                text.push(if place <= piece.len() { char::from(letter) } else { '=' });
-            }
-        }
-        text + "\""
-    }
-
-    fn png(width: u32, height: u32) -> Vec<u8> {
-        let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
-        bytes.extend(width.to_be_bytes());
-        bytes.extend(height.to_be_bytes());
-        bytes.extend([8, 2, 0, 0, 0]);
-        bytes
+        format!("\"{}\"", encode(bytes))
     }
 
     #[test]
     fn each_type_begins_as_it_must() {
         for (media_type, bytes) in [
-            (MediaType::Png, png(640, 480)),
-            (MediaType::Jpeg, b"\xff\xd8\xff\xe0".to_vec()),
-            (MediaType::Gif, b"GIF89a".to_vec()),
+            (MediaType::Png, png_of(640, 480)),
+            (MediaType::Jpeg, jpeg_of(640, 480)),
+            (MediaType::Gif, gif_of((640, 480), (640, 480))),
             (MediaType::Arrow, b"\xff\xff\xff\xff\x10\0\0\0".to_vec()),
         ] {
             assert_eq!(check(&display(media_type, &base64(&bytes))), Ok(()), "{media_type:?}");
@@ -289,12 +247,18 @@ mod tests {
 
     #[test]
     fn a_picture_that_would_fill_its_viewer_is_no_display() {
-        let fault = |width, height| check(&display(MediaType::Png, &base64(&png(width, height))));
-        assert_eq!(fault(10_000, 10_000), Ok(()));
-        assert_eq!(fault(10_000, 10_001), Err(DisplayFault::TooManyPixels));
-        assert_eq!(fault(u32::MAX, u32::MAX), Err(DisplayFault::TooManyPixels));
-        let cut = base64(&png(1, 1)[..18]);
-        assert_eq!(check(&display(MediaType::Png, &cut)), Err(DisplayFault::NotOfItsType));
+        let fault = |media_type, bytes: Vec<u8>| check(&display(media_type, &base64(&bytes)));
+        let large = Err(DisplayFault::TooManyPixels);
+        assert_eq!(fault(MediaType::Png, png_of(10_000, 10_000)), Ok(()));
+        assert_eq!(fault(MediaType::Png, png_of(10_000, 10_001)), large);
+        assert_eq!(fault(MediaType::Png, png_of(u32::MAX, u32::MAX)), large);
+        assert_eq!(fault(MediaType::Jpeg, jpeg_of(10_000, 10_000)), Ok(()));
+        assert_eq!(fault(MediaType::Jpeg, jpeg_of(10_001, 10_000)), large);
+        assert_eq!(fault(MediaType::Gif, gif_of((10_000, 10_000), (1, 1))), Ok(()));
+        assert_eq!(fault(MediaType::Gif, gif_of((10_001, 10_000), (1, 1))), large);
+        assert_eq!(fault(MediaType::Gif, gif_of((1, 1), (10_000, 10_000))), large);
+        let cut = png_of(1, 1)[..18].to_vec();
+        assert_eq!(fault(MediaType::Png, cut), Err(DisplayFault::NotOfItsType));
     }
 
     #[test]
@@ -316,7 +280,7 @@ mod tests {
             text in ".{0,64}",
             which in 0..MediaType::ALL.len(),
         ) {
-            let mut whole = png(7, 7);
+            let mut whole = png_of(7, 7);
             whole.extend(bytes);
             prop_assert_eq!(check(&display(MediaType::Png, &base64(&whole))), Ok(()));
             let data = serde_json::to_string(&text).unwrap();

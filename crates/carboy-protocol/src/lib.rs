@@ -36,6 +36,7 @@ mod policy;
 mod preset;
 mod python;
 pub mod quantity;
+mod raster;
 mod text;
 mod tool;
 mod visible;
@@ -61,7 +62,7 @@ pub use preset::Preset;
 pub use python::PythonVersion;
 pub use text::OutputText;
 pub use tool::{Call, CallStatus, Tool, ToolCall, ToolFault, ToolFaultKind};
-pub use visible::{is_hidden, visible_json};
+pub use visible::{hidden_in, is_hidden, visible_json};
 pub use wire::{
     DisplayFrame, FromJar, FromZygote, GuardFrame, GuardRefusal, GuestFailure, GuestResult,
     JobFrame, ResultFault, SetupFault, ToJar, ToZygote, WIRE_VERSION,

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::arguments::Check;
 use crate::command_run::read_script;
 use crate::failure::{Failure, print, print_json};
-use crate::guest_text::visible;
+use crate::guest_text::one_line;
 use crate::paint::Paint;
 use crate::policy_file;
 
@@ -54,7 +54,7 @@ fn page(
 ) -> String {
     let profile = profile.as_str();
     if report.is_clean() {
-        return format!("{} {} ({profile})\n", paint.green("clean"), visible(name));
+        return format!("{} {} ({profile})\n", paint.green("clean"), one_line(name));
     }
     let source = with_plain_newlines(source);
     let lines: Vec<&str> = source.split('\n').collect();
@@ -65,7 +65,7 @@ fn page(
     if report.more > 0 {
         page += &format!("... and {} more\n\n", report.more);
     }
-    page + &format!("{} {} ({profile}): {count} {noun}\n", paint.red("refused"), visible(name))
+    page + &format!("{} {} ({profile}): {count} {noun}\n", paint.red("refused"), one_line(name))
 }
 
 /// How much of a line is shown.
@@ -79,7 +79,7 @@ fn one(violation: &Violation, lines: &[&str], name: &str, paint: &Paint) -> Stri
     let skipped = if column as usize > WIDTH { column as usize - WIDTH / 2 } else { 0 };
     let shown: String = text.chars().skip(skipped).take(WIDTH).collect();
     let prefix: String = shown.chars().take(column as usize - 1 - skipped).collect();
-    let plain = |text: &str| visible(&text.replace('\t', " "));
+    let plain = |text: &str| one_line(&text.replace('\t', " "));
     let before = " ".repeat(plain(&prefix).chars().count());
     let shown = plain(&shown);
     let length = (violation.end_column - column) as usize;
@@ -91,11 +91,11 @@ fn one(violation: &Violation, lines: &[&str], name: &str, paint: &Paint) -> Stri
     format!(
         "{} {}\n{margin}{} {}:{line}:{column}\n{margin} {bar}\n{} {bar} {shown}\n{margin} {bar} {before}{carets}\n{margin} {} {}\n\n",
         paint.red(&rule),
-        visible(&violation.message),
+        one_line(&violation.message),
         paint.dim("-->"),
-        visible(name),
+        one_line(name),
         paint.dim(&number),
         paint.cyan("instead:"),
-        visible(&violation.instead),
+        one_line(&violation.instead),
     )
 }

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 use crate::arguments::Doctor;
 use crate::failure::{Failure, print, print_json};
-use crate::guest_text::visible;
+use crate::guest_text::one_line;
 use crate::paint::{Paint, progress};
 
 pub async fn doctor(arguments: Doctor) -> Result<std::process::ExitCode, Failure> {
@@ -59,7 +59,7 @@ async fn tell<T>(
                 return report;
             }
             Some(Preloading { preload, done, count }) = preloads.recv(), if shown => {
-                progress(&format!("{done} of {count} preloaded: {}", visible(&preload.module)));
+                progress(&format!("{done} of {count} preloaded: {}", one_line(&preload.module)));
             }
         }
     }
@@ -75,9 +75,11 @@ fn table(report: &Report, paint: Paint) -> String {
             State::Note => paint.yellow("note   "),
         };
         let layer = paint.bold(&format!("{:wide$}", row.layer));
-        text.push_str(&format!("{mark}  {layer}  {}\n", row.offers));
+        // Paths and names of packages are in these.
+        text.push_str(&format!("{mark}  {layer}  {}\n", one_line(&row.offers)));
         if let Some(setting) = &row.setting {
             let indent = " ".repeat(wide + 11);
+            let setting = one_line(setting);
             text.push_str(&format!("{indent}{} {setting}\n", paint.cyan("needs:")));
         }
     }

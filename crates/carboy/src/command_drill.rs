@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::arguments;
 use crate::failure::{Failure, print, print_json};
+use crate::guest_text::one_line;
 use crate::page::drill::{by_layer, page};
 use crate::paint::Paint;
 
@@ -179,7 +180,7 @@ fn rows(folder: Option<&Path>) -> Result<Vec<Row>, Failure> {
 fn list(rows: &[&Row]) -> Result<std::process::ExitCode, Failure> {
     let mut text = String::new();
     for row in rows {
-        text.push_str(&format!("{:<10} {}\n", row.id, row.title));
+        text.push_str(&format!("{:<10} {}\n", one_line(&row.id), one_line(&row.title)));
     }
     print(&text)?;
     Ok(0.into())
@@ -210,7 +211,7 @@ impl Progress {
     fn show(&self, number: usize, id: &str, title: &str) {
         if self.shown {
             let line = format!("{number:>4}/{} {id:<10} {title}", self.all);
-            let short: String = line.chars().take(78).collect();
+            let short: String = one_line(&line).chars().take(78).collect();
             self.say(&format!("\r\x1b[K{short}"));
         }
     }
@@ -223,9 +224,10 @@ impl Progress {
         }
         let paint = Paint::stderr();
         self.clear();
-        self.say(&format!("{} {} {}\n", paint.red("FAILED"), report.id, report.title));
+        let (id, title) = (one_line(&report.id), one_line(&report.title));
+        self.say(&format!("{} {id} {title}\n", paint.red("FAILED")));
         for fault in &report.faults {
-            self.say(&format!("       {fault}\n"));
+            self.say(&format!("       {}\n", one_line(fault)));
         }
     }
 
@@ -240,7 +242,7 @@ fn summary(results: &[Report], skipped: [usize; 2], seconds: f64, walls: Walls) 
     let paint = Paint::stdout();
     let mut text = format!("{}\n", paint.bold("what stops it            held"));
     for (layer, (held, all)) in by_layer(results) {
-        let line = format!("{layer:<22} {held:>3} of {all:<3}");
+        let line = format!("{:<22} {held:>3} of {all:<3}", one_line(layer));
         let line = if held == all { paint.green(&line) } else { paint.red(&line) };
         text.push_str(&format!("{line}\n"));
     }
@@ -258,9 +260,10 @@ fn summary(results: &[Report], skipped: [usize; 2], seconds: f64, walls: Walls) 
     }
     text.push('\n');
     for report in results.iter().filter(|report| !report.held) {
-        text.push_str(&format!("\n{} {}\n", paint.red(&report.id), report.title));
+        let (id, title) = (one_line(&report.id), one_line(&report.title));
+        text.push_str(&format!("\n{} {title}\n", paint.red(&id)));
         for fault in &report.faults {
-            text.push_str(&format!("  {fault}\n"));
+            text.push_str(&format!("  {}\n", one_line(fault)));
         }
     }
     text

@@ -11,6 +11,7 @@ use carboy_protocol::{INPUT_ROOT, Job, LanguagePolicy, LimitName, Policy, Walls}
 use crate::arguments::Explain;
 use crate::failure::{Failure, print, print_json};
 use crate::given::give;
+use crate::guest_text::one_line;
 use crate::paint::Paint;
 
 pub fn explain(arguments: Explain) -> Result<std::process::ExitCode, Failure> {
@@ -39,12 +40,15 @@ impl Page {
     }
 
     fn line(&mut self, name: &str, value: impl Display) {
+        // Names and paths that others chose are in both.
+        let (name, value) = (one_line(name), one_line(&value.to_string()));
         self.text.push_str(&format!("  {name:<18} {value}\n"));
     }
 
     fn path(&mut self, path: &Path, remark: &str) {
-        let remark = self.paint.dim(remark);
-        self.text.push_str(&format!("  {} {remark}\n", path.display()));
+        let path = one_line(&path.display().to_string());
+        let remark = self.paint.dim(&one_line(remark));
+        self.text.push_str(&format!("  {path} {remark}\n"));
     }
 }
 

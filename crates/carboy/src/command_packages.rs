@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::choice::{self, Interpreter};
 use crate::failure::{Failure, print, print_json};
-use crate::guest_text::visible;
+use crate::guest_text::one_line;
 use crate::memory_budget::MemoryBudget;
 use crate::paint::{Paint, progress};
 
@@ -85,7 +85,7 @@ pub async fn packages(python: &Interpreter, json: bool) -> Result<std::process::
     let mut rows = vec![];
     for (done, (one, module)) in some.iter().enumerate() {
         if shown {
-            progress(&format!("{} of {}: {}", done + 1, some.len(), visible(&one.name)));
+            progress(&format!("{} of {}: {}", done + 1, some.len(), one_line(&one.name)));
         }
         rows.push(tried(&engine, python, one, module).await?);
     }
@@ -171,7 +171,7 @@ fn told(outcome: &Outcome) -> Option<String> {
 
 /// How wide a column is, of all rows and its title.
 fn width(rows: &[Row], title: &str, most: usize, of: fn(&Row) -> &str) -> usize {
-    let widest = rows.iter().map(|row| visible(of(row)).chars().count()).max().unwrap_or(0);
+    let widest = rows.iter().map(|row| one_line(of(row)).chars().count()).max().unwrap_or(0);
     widest.clamp(title.len(), most)
 }
 
@@ -182,7 +182,7 @@ fn notes(row: &Row) -> Vec<String> {
         notes.push(format!("preloaded in each jar: {late}"));
     }
     if !row.refused.is_empty() && row.import_error.is_none() {
-        notes.push(format!("does without {}", visible(&row.refused.join(", "))));
+        notes.push(format!("does without {}", one_line(&row.refused.join(", "))));
     }
     notes
 }
@@ -201,7 +201,7 @@ fn table(rows: &[Row], paint: Paint) -> String {
     );
     for row in rows {
         let [name, version, module] =
-            [&row.name, &row.version, &row.module].map(|text| visible(text));
+            [&row.name, &row.version, &row.module].map(|text| one_line(text));
         let megabytes = row.peak_memory_bytes >> 20;
         let line = format!(
             "{}  {version:versions$}  {module:modules$}  {}  {}  {:6.0} ms  {megabytes:4} MB  {}",
@@ -215,7 +215,7 @@ fn table(rows: &[Row], paint: Paint) -> String {
         for (what, error) in [("import", &row.import_error), ("preload", &row.preload_error)] {
             if let Some(error) = error {
                 let what = paint.cyan(&format!("{what}:"));
-                text.push_str(&format!("{:names$}  {what} {}\n", "", visible(error)));
+                text.push_str(&format!("{:names$}  {what} {}\n", "", one_line(error)));
             }
         }
     }
@@ -225,7 +225,7 @@ fn table(rows: &[Row], paint: Paint) -> String {
 /// The last line: how many, and which not.
 fn summary(rows: &[Row]) -> String {
     let those = |which: fn(&Row) -> bool| -> Vec<_> {
-        rows.iter().filter(|row| which(row)).map(|row| visible(&row.name)).collect()
+        rows.iter().filter(|row| which(row)).map(|row| one_line(&row.name)).collect()
     };
     let failed = those(|row| row.import_error.is_some() || row.preload_error.is_some());
     let late = those(|row| row.preload_error.is_none() && row.preload_late.is_some());

@@ -14,7 +14,7 @@ use crate::arguments::Run;
 use crate::ends::end_word;
 use crate::failure::{Failure, print, print_json};
 use crate::given::give;
-use crate::guest_text::visible;
+use crate::guest_text::{one_line, visible};
 use crate::open;
 use crate::paint::Paint;
 use crate::pictures::Pictures;
@@ -66,7 +66,8 @@ pub async fn run(arguments: Run) -> Result<std::process::ExitCode, Failure> {
     if let Some(code) = code {
         let page = open::write(&code, &outcome)?;
         let how = if open::open(&page) { "opened" } else { "not opened: there is no desktop" };
-        let line = format!("{} {} ({how})\n", Paint::stderr().green("page:"), page.display());
+        let name = one_line(&page.display().to_string());
+        let line = format!("{} {name} ({how})\n", Paint::stderr().green("page:"));
         std::io::stderr()
             .write_all(line.as_bytes())
             .map_err(Failure::os("write to standard error"))?;
@@ -179,10 +180,10 @@ fn print_end(outcome: &Outcome) -> Result<(), Failure> {
     }
     if let Some(text) = &outcome.result_text {
         let kind = outcome.result_type.as_deref().unwrap_or("result");
-        end.push_str(&format!("{} {}\n", paint.dim(&visible(kind)), visible(text)));
+        end.push_str(&format!("{} {}\n", paint.dim(&one_line(kind)), visible(text)));
     }
     if let Some(note) = &outcome.result_note {
-        end.push_str(&format!("{} {}\n", paint.cyan("note:"), visible(note)));
+        end.push_str(&format!("{} {}\n", paint.cyan("note:"), one_line(note)));
     }
     if let Some(error) = &outcome.error {
         if let Some(traceback) = &error.traceback {
@@ -192,7 +193,7 @@ fn print_end(outcome: &Outcome) -> Result<(), Failure> {
         let place = error.line.map(|line| format!(" (line {line})")).unwrap_or_default();
         let head = match &error.limit {
             Some(limit) => format!("limit {}", limit.name.as_str()),
-            None => visible(&error.type_name),
+            None => one_line(&error.type_name),
         };
         let message = visible(&error.message);
         end.push_str(&format!("{} {head}{place}: {message}\n", paint.red("error:")));
@@ -209,20 +210,20 @@ fn print_end(outcome: &Outcome) -> Result<(), Failure> {
         let said = outcome.error.as_ref().is_some_and(|error| {
             error.hint.as_ref() == Some(&denial.hint) || error.message == denial.hint
         });
-        let hint = if said { String::new() } else { format!(": {}", visible(&denial.hint)) };
-        let what = visible(&denial.what);
+        let hint = if said { String::new() } else { format!(": {}", one_line(&denial.hint)) };
+        let what = one_line(&denial.what);
         let place = denial.line.map(|line| format!(" (line {line})")).unwrap_or_default();
         end.push_str(&format!("{} {what}{place}{times}{hint}\n", paint.yellow("denied:")));
     }
     end.push_str(&shown(outcome, paint));
     for artifact in &outcome.artifacts {
-        let path = visible(&artifact.path);
+        let path = one_line(&artifact.path);
         end.push_str(&format!("{} {path} ({} bytes)\n", paint.green("file:"), artifact.bytes));
     }
     for left_out in &outcome.artifacts_left_out {
         let (first, count) = (left_out.paths.first().map_or("", String::as_str), left_out.count);
         let others = if count > 1 { format!(" and {} more", count - 1) } else { String::new() };
-        let (path, why) = (visible(first), visible(&left_out.message));
+        let (path, why) = (one_line(first), one_line(&left_out.message));
         end.push_str(&format!("{} {path}{others}: {why}\n", paint.yellow("left out:")));
     }
     let (word, usage) = (end_word(outcome), outcome.usage);
@@ -248,7 +249,7 @@ fn shown(outcome: &Outcome, paint: Paint) -> String {
         }
     }
     if let Some(note) = &outcome.display_note {
-        lines.push_str(&format!("{} {}\n", paint.yellow("not shown:"), visible(note)));
+        lines.push_str(&format!("{} {}\n", paint.yellow("not shown:"), one_line(note)));
     }
     lines
 }

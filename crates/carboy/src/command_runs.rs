@@ -7,6 +7,7 @@ use carboy_protocol::quantity;
 use carboy_store::{Head, Keep, Store, StoreError};
 
 use crate::failure::{Failure, print, print_json};
+use crate::guest_text::one_line;
 use crate::paint::Paint;
 use crate::runs::arguments::{DIFFERS, Prune, Runs, Verify, What};
 use crate::runs::{export, list, replay, show};
@@ -24,7 +25,7 @@ pub async fn runs(arguments: Runs) -> Result<ExitCode, Failure> {
             if head.json {
                 print_json(&found)?;
             } else {
-                print(&format!("{}:{}\n", found.seq, found.hash))?;
+                print(&format!("{}:{}\n", found.seq, one_line(&found.hash)))?;
             }
             Ok(ExitCode::SUCCESS)
         }
@@ -52,13 +53,17 @@ fn verify(arguments: &Verify) -> Result<ExitCode, Failure> {
                 "{} record {}: {}\n",
                 paint.red("wrong:"),
                 wrong.seq,
-                wrong.what
+                one_line(&wrong.what)
             ));
         }
         let word = if report.is_whole() { paint.green("whole") } else { paint.red("not whole") };
         let Head { seq, hash } = &report.head;
         let first = report.first.map_or("no record".into(), |first| format!("from record {first}"));
-        text.push_str(&format!("{word}: {} records, {first} to {seq}:{hash}\n", report.records));
+        text.push_str(&format!(
+            "{word}: {} records, {first} to {seq}:{}\n",
+            report.records,
+            one_line(hash)
+        ));
         if report.is_whole() && noted.is_none() {
             let note = "compare this end with one that was noted elsewhere, with --head: a chain that was \
                         written anew is whole too";

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::fs::File;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::os::fd::OwnedFd;
 
 use carboy_engine::{EngineError, RequestError, RunError};
@@ -143,6 +143,11 @@ pub fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     text.push('\n');
     // Also for those who print it later: what guest code wrote must not steer their terminals.
     print(&visible_json(&text))
+}
+
+/// A whole file of a guest's on standard output: as it is, but made visible on a terminal.
+pub fn print_guest(text: &str) -> Result<(), Failure> {
+    if std::io::stdout().is_terminal() { print(&visible(text)) } else { print(text) }
 }
 
 /// Text on standard output. Whoever closed it does not want to read on, which is no failure.

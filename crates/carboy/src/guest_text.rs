@@ -1,16 +1,26 @@
-//! Text of the guest on a person's terminal.
+//! Text that a guest, or a file that somebody else made, chose, on a person's terminal.
 //!
 //! A terminal obeys control characters: they can rename a window, fill the clipboard, or paint
 //! over what we print. On a terminal they are therefore shown, not sent. A file or a pipe gets
 //! the bytes as they are.
 
-use carboy_protocol::is_hidden;
+use carboy_protocol::hidden_in;
 
 /// The text with every control character but newline and tab made visible.
 pub fn visible(text: &str) -> String {
+    spelled(text, &['\n', '\t'])
+}
+
+/// A name, a path or a remark as part of a line: ends of lines are made visible too, so that nothing in it looks
+/// like a line of ours.
+pub fn one_line(text: &str) -> String {
+    spelled(text, &[])
+}
+
+fn spelled(text: &str, kept: &[char]) -> String {
     let mut shown = String::with_capacity(text.len());
-    for char in text.chars() {
-        if is_hidden(char) && !matches!(char, '\n' | '\t') {
+    for (char, hidden) in hidden_in(text) {
+        if hidden && !kept.contains(&char) {
             shown.push_str(&format!("\\u{{{:x}}}", u32::from(char)));
         } else {
             shown.push(char);
@@ -29,5 +39,11 @@ mod tests {
         assert_eq!(visible("\x1b]52;c;x\x07"), "\\u{1b}]52;c;x\\u{7}");
         assert_eq!(visible("x\r\u{9b}31m"), "x\\u{d}\\u{9b}31m");
         assert_eq!(visible("\u{202e}gpj.exe"), "\\u{202e}gpj.exe");
+        assert_eq!(visible("⚠\u{fe0f} a\u{fe0f}"), "⚠\u{fe0f} a\\u{fe0f}");
+    }
+
+    #[test]
+    fn a_name_is_no_line_of_ours() {
+        assert_eq!(one_line("a\nok: all\tis well\r"), "a\\u{a}ok: all\\u{9}is well\\u{d}");
     }
 }

@@ -1,21 +1,18 @@
 //! One recorded run as a plain Python file.
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use carboy_store::{Record, RunFacts, Store};
 
 use super::arguments::Export;
 use super::words::{end_of, given_words, run_of};
-use crate::failure::{Failure, print};
+use crate::failure::{Failure, print_guest};
 use crate::guest_text::visible;
 
 pub fn export(arguments: &Export) -> Result<ExitCode, Failure> {
     let record = Store::open(arguments.place.directory()?)?.find(&arguments.id)?;
     let text = script(&record, run_of(&record)?)?;
-    // A file gets the code as it is.
-    let text = if std::io::stdout().is_terminal() { visible(&text) } else { text };
-    print(&text)?;
+    print_guest(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -8,7 +8,7 @@ use clap::ValueEnum;
 
 use super::arguments::List;
 use crate::failure::{Failure, print, print_json};
-use crate::guest_text::visible;
+use crate::guest_text::{one_line, visible};
 use crate::paint::Paint;
 
 pub fn list(arguments: &List) -> Result<ExitCode, Failure> {
@@ -58,7 +58,7 @@ fn table(rows: &[Row], paint: Paint) -> String {
     let mut text = paint.dim(&head);
     for row in rows {
         let end = row.kind.as_deref().unwrap_or(&row.status);
-        let padded = format!("{end:<10}");
+        let padded = format!("{:<10}", one_line(end));
         let end = match row.status.as_str() {
             "ok" => paint.green(&padded),
             "abandoned" => paint.yellow(&padded),
@@ -67,8 +67,8 @@ fn table(rows: &[Row], paint: Paint) -> String {
         let wall = row.wall_ms.map_or("-".into(), |ms| format!("{ms:.1} ms"));
         let peak = row.peak_memory_bytes.map(|bytes| bytes as f64 / f64::from(1 << 20));
         let peak = peak.map_or("-".into(), |mebibytes| format!("{mebibytes:.1} MiB"));
-        let time = row.time.get(..19).unwrap_or(&row.time).replace('T', " ");
-        let id = row.id.get(..12).unwrap_or(&row.id);
+        let time = one_line(row.time.get(..19).unwrap_or(&row.time)).replace('T', " ");
+        let id = one_line(row.id.get(..12).unwrap_or(&row.id));
         let begins: String = visible(&row.begins).replace(['\n', '\t'], " ");
         let begins: String = begins.chars().take(60).collect();
         text.push_str(&format!("{id:<12}  {time:<19}  {end}  {wall:>10}  {peak:>9}  {begins}\n"));

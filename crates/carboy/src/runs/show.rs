@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::arguments::Show;
 use super::words::{end_of, given_words, run_of};
-use crate::failure::{Failure, print, print_json};
+use crate::failure::{Failure, print, print_guest, print_json};
 use crate::guest_text::visible;
 use crate::paint::Paint;
 
@@ -17,7 +17,7 @@ pub fn show(arguments: &Show) -> Result<ExitCode, Failure> {
     if let Some(file) = &arguments.html {
         let page = super::page::page(&record, run_of(&record)?);
         if file == Path::new("-") {
-            print(&page)?;
+            print_guest(&page)?;
         } else {
             std::fs::write(file, page).map_err(|error| {
                 Failure::usage(

@@ -300,6 +300,25 @@ async fn what_is_too_broad_is_refused_by_name() {
     }
 }
 
+#[test]
+fn the_name_of_a_file_says_nothing_to_a_terminal() {
+    let folder = Folder::new();
+    let venv = Venv::new(folder.0.join("venv"), "");
+    let odd = "\x1b]0;owned\x07\u{9b}31m\u{202e}\u{fe0f}\u{e0041}";
+    let named = folder.0.join(format!("project{odd}"));
+    write(&named.join("tool.py"), "answer = 1");
+    venv.pth(&format!("a{odd}\nok.pth"), &format!("/nowhere/{odd}\n{}\n", named.display()));
+    for command in ["doctor", "explain"] {
+        let told = Command::new(program()).arg(command).arg("--python").arg(venv.python()).output();
+        let told = String::from_utf8(told.unwrap().stdout).unwrap();
+        assert!(told.contains("owned"), "{command}: {told:?}");
+        let hidden = |char: &char| *char != '\n' && carboy_protocol::is_hidden(*char);
+        let found: Vec<char> = told.chars().filter(hidden).collect();
+        assert!(found.is_empty(), "{command}: {found:?}");
+        assert!(!told.lines().any(|line| line.starts_with("ok.pth")), "{command}: {told}");
+    }
+}
+
 #[tokio::test]
 async fn only_the_callers_own_word_widens_what_jars_can_read() {
     if !knows_root() {

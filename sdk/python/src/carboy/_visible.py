@@ -12,11 +12,13 @@ from reprlib import Repr
 from typing import Any
 
 # Controls, characters without width or ink, those that change the direction of writing, the
-# separators that some editors take for line ends, tags and selectors, and unpaired surrogates.
+# separators that some editors take for line ends, tags and selectors, and unpaired surrogates. A
+# selector that chooses between the two looks of the symbol before it, as in ⚠️, is seen.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
-    "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
+    "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff\ud800-\udfff]"
+    "|(?<![#*0-9\xa9\xae\u203c-\u3299\U0001f000-\U0001faff])[\ufe0e\ufe0f]"
 )
 
 

@@ -11,7 +11,7 @@ use std::io::{self, Read, Seek};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
-use carboy_protocol::{Artifact, LeftOut, LeftOutReason, Limits, is_hidden};
+use carboy_protocol::{Artifact, LeftOut, LeftOutReason, Limits, hidden_in};
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
 use sha2::{Digest, Sha256};
 
@@ -207,7 +207,7 @@ fn open(entry: &Entry<'_>) -> rustix::io::Result<File> {
 fn path_of(entry: &Entry<'_>) -> Option<String> {
     let parts = parts(entry).map(|part| part.to_str().ok()).collect::<Option<Vec<_>>>()?;
     let path = parts.join("/");
-    (path.len() <= MAX_PATH && !path.chars().any(is_hidden)).then_some(path)
+    (path.len() <= MAX_PATH && !hidden_in(&path).any(|(_, hidden)| hidden)).then_some(path)
 }
 
 fn parts<'a>(entry: &'a Entry<'_>) -> impl Iterator<Item = &'a CString> {
@@ -222,8 +222,8 @@ fn shown(entry: &Entry<'_>) -> String {
             shown.push('/');
         }
         for chunk in part.as_bytes().utf8_chunks() {
-            for char in chunk.valid().chars() {
-                if is_hidden(char) || char == '\\' {
+            for (char, hidden) in hidden_in(chunk.valid()) {
+                if hidden || char == '\\' {
                     shown.extend(char.escape_default());
                 } else {
                     shown.push(char);
