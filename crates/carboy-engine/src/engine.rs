@@ -25,7 +25,7 @@ use crate::run::{self, Contact};
 use crate::runner::{RunOptions, Runner};
 use crate::tier::process::{Preload, Preloading, Process, ProcessJar, Renewal};
 use crate::tier::{Inputs, Jar, Tier};
-use crate::verdict;
+use crate::verdict::{self, Given};
 
 /// What an engine is made of.
 #[derive(Clone, Debug)]
@@ -186,6 +186,7 @@ impl Engine {
         if !report.is_clean() {
             return Ok(language::rejected(id, policy.walls, &report));
         }
+        let given = Given::of(&job);
         let inputs = match self.opening(&mut job) {
             Some(open) => {
                 let inputs = Arc::new(elsewhere(open).await.ok_or(RunError::Cancelled)??);
@@ -245,7 +246,7 @@ impl Engine {
         let (answer, error) = match decided {
             Ok(answer) => (answer, None),
             Err(mut error) => {
-                verdict::advise(&mut error, &code);
+                verdict::advise(&mut error, &code, &given);
                 (GuestResult::default(), Some(*error))
             }
         };

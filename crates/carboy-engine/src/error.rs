@@ -37,6 +37,22 @@ pub enum RequestError {
         /// What is wrong with it.
         why: String,
     },
+    /// A file or a mount is not there, or the engine's user may not look.
+    #[error("the file `{name}` cannot be handed in: {why}")]
+    Missing {
+        /// Under which name, or at which place.
+        name: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A file or a mount was replaced while the job was prepared.
+    #[error("the file `{name}` cannot be handed in: {why}")]
+    Replaced {
+        /// Under which name, or at which place.
+        name: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// A file or a mount is there, and the code could not read it.
     #[error("the file `{name}` cannot be handed in: {why}")]
     Unreadable {
@@ -116,8 +132,15 @@ impl RequestError {
                 "a file has a relative name, such as sales.csv, and is a plain file or bytes; a mount is a \
                  directory or a file at /inputs, /data or /workspace, or below",
             ),
+            RequestError::Missing { .. } => {
+                Some("name a file that is there and that the user of the engine can open")
+            }
+            RequestError::Replaced { .. } => {
+                Some("try again, or hand in a copy that nobody else changes")
+            }
             RequestError::Unreadable { .. } => Some(
-                "let others read it (chmod o+r), run carboy as the user who owns it, or hand in its bytes",
+                "run carboy as a user who can read it, hand in its bytes, or let others read it (chmod o+r, and \
+                 o+x for directories): an engine that is root runs code as a user that owns nothing",
             ),
             RequestError::Zone { .. } => {
                 Some("the policy's inputs_from and the engine's name these directories")
@@ -309,8 +332,11 @@ impl From<EngineError> for RunError {
             }
             // What is given was looked at, and is not what it was, or cannot be read by the jar's user.
             EngineError::Walls(fault) if fault.layer == carboy_jail::GIVEN => {
-                let SetupFault { object: name, answer: why, .. } = fault;
-                RunError::Request(RequestError::Unreadable { name, why })
+                let SetupFault { object: name, answer: why, step, .. } = fault;
+                RunError::Request(match step.as_str() {
+                    "access" => RequestError::Unreadable { name, why },
+                    _ => RequestError::Replaced { name, why },
+                })
             }
             other => RunError::Engine(other),
         }

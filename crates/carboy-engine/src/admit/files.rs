@@ -171,8 +171,10 @@ fn open(name: &str, path: &str, wanted: Wanted) -> Result<Source, RequestError> 
         return Err(wrong(format!("{} is no absolute path", shown(path))));
     }
     let opened = openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
-    let held =
-        opened.map_err(|errno| wrong(format!("{} cannot be opened: {errno}", shown(path))))?;
+    let held = opened.map_err(|errno| RequestError::Missing {
+        name: shown(name),
+        why: format!("{} cannot be opened: {errno}", shown(path)),
+    })?;
     let found = fstat(&held).map_err(|errno| wrong(errno.to_string()))?;
     let directory = match FileType::from_raw_mode(found.st_mode) {
         FileType::RegularFile => false,

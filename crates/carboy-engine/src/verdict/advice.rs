@@ -2,13 +2,52 @@
 //! language models make because they think of a notebook, a terminal or another product.
 
 use carboy_guard::line_advice;
-use carboy_protocol::{GuestError, Kind};
+use carboy_protocol::{GuestError, INPUT_ROOT, Job, Kind};
+
+/// How many names of files are told.
+const MOST_NAMES: usize = 10;
+/// How much of each of them.
+const LONGEST: usize = 80;
+
+/// The files and mounts that a run was given, by the names that code opens them with.
+#[derive(Default)]
+pub(crate) struct Given {
+    names: Vec<String>,
+    more: usize,
+}
+
+impl Given {
+    /// Those of a job.
+    pub fn of(job: &Job) -> Given {
+        let below = |place: &str| {
+            let place = place.strip_prefix(INPUT_ROOT).unwrap_or(place);
+            // From the working directory they are found in all walls.
+            format!("{}/", place.trim_start_matches('/'))
+        };
+        let all = job.files.keys().cloned().chain(job.mounts.keys().map(|place| below(place)));
+        let names = all.take(MOST_NAMES).map(|name| name.chars().take(LONGEST).collect());
+        let more = (job.files.len() + job.mounts.len()).saturating_sub(MOST_NAMES);
+        Given { names: names.collect(), more }
+    }
+
+    /// What to tell code that looked for a file that is not there.
+    fn advice(&self) -> Option<String> {
+        let more = if self.more > 0 { format!(" and {} more", self.more) } else { String::new() };
+        let names = self.names.join(", ");
+        (!names.is_empty()).then(|| {
+            format!("these files were handed in: {names}{more}; no other file of the host is here")
+        })
+    }
+}
 
 /// Says what to write instead, if the exception is one of those mistakes. What the guest said only selects
 /// among sentences.
-pub(crate) fn advise(error: &mut GuestError, code: &str) {
+pub(crate) fn advise(error: &mut GuestError, code: &str, given: &Given) {
     if error.kind != Kind::Exception {
         return;
+    }
+    if let ("FileNotFoundError", Some(advice)) = (error.type_name.as_str(), given.advice()) {
+        error.hint = Some(advice);
     }
     if let Some(advice) = advice(error, code) {
         error.hint = Some(advice.into());
@@ -76,14 +115,39 @@ fn advice(error: &GuestError, code: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use carboy_protocol::FileSource;
+
     use super::*;
     use crate::verdict::words;
 
     fn advised(type_name: &str, message: &str, line: Option<u32>, code: &str) -> Option<String> {
         let mut error = words::error(Kind::Exception, type_name, message, "");
         error.line = line;
-        advise(&mut error, code);
+        advise(&mut error, code, &Given::default());
         error.hint
+    }
+
+    #[test]
+    fn code_that_finds_no_file_is_told_which_there_are() {
+        let hint = |job: &Job, type_name| {
+            let mut error = words::error(Kind::Exception, type_name, "its own words", "before");
+            advise(&mut error, "", &Given::of(job));
+            error.hint.unwrap_or_default()
+        };
+        let mut job = Job::new("");
+        assert_eq!(hint(&job, "FileNotFoundError"), "before");
+        job.mounts = [("/mnt/data".into(), "/srv".into())].into();
+        job.files.insert("sales.csv".into(), FileSource::Text(String::new()));
+        assert_eq!(
+            hint(&job, "FileNotFoundError"),
+            "these files were handed in: sales.csv, data/; no other file of the host is here"
+        );
+        assert_eq!(hint(&job, "ValueError"), "before");
+        for number in 0..200 {
+            job.files.insert(format!("a{number:03}{}", "x".repeat(200)), FileSource::Text(String::new()));
+        }
+        let long = hint(&job, "FileNotFoundError");
+        assert!(long.contains(" and 192 more; ") && long.chars().count() < 1000, "{long}");
     }
 
     #[test]

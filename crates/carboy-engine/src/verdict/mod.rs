@@ -12,6 +12,6 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use advice::advise;
+pub(crate) use advice::{Given, advise};
 pub(crate) use decide::decide;
 pub(crate) use probes::divide;

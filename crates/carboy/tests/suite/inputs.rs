@@ -180,7 +180,23 @@ async fn what_is_no_plain_file_or_lies_about_is_refused() {
         let words = ["is no plain file", "is on the kernel's file system"];
         assert!(words.iter().any(|words| refused.contains(words)), "{refused}");
     }
+    // What to do about it is about that: nobody has to change rights of a file that is not there.
+    let missing = job("result = 1").with_file("x", path(data.0.join("missing")));
+    let told = refused(&bench, missing).await;
+    assert!(told.contains("name a file that is there") && !told.contains("chmod"), "{told}");
     drop(socket);
+    bench.close().await;
+}
+
+#[tokio::test]
+async fn code_that_finds_no_file_is_told_which_it_was_given() {
+    let (bench, data) = (Bench::new(), data());
+    let job = job("open('Sales.csv')")
+        .with_file("sales.csv", path(data.0.join("sales.csv")))
+        .with_mount("/data", text(data.0.join("data")));
+    let error = run(&bench, job).await.error.unwrap();
+    let hint = error.hint.unwrap_or_default();
+    assert!(hint.contains("these files were handed in: sales.csv, data/;"), "{hint}");
     bench.close().await;
 }
 
