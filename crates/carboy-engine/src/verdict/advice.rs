@@ -67,6 +67,14 @@ fn shows_a_window(error: &GuestError) -> bool {
     }
 }
 
+/// How libraries say that a name could not be looked up, or that nobody could be reached.
+const NO_NETWORK: [&str; 4] = [
+    "Name or service not known",
+    "name resolution",
+    "Max retries exceeded with url",
+    "Cannot connect to host",
+];
+
 fn advice(error: &GuestError, code: &str) -> Option<&'static str> {
     let says = |words: &str| error.message.contains(words);
     if shows_a_window(error) {
@@ -108,6 +116,10 @@ fn advice(error: &GuestError, code: &str) -> Option<&'static str> {
         ),
         "NotImplementedError" if says("Queue.qsize()") => {
             Some("use empty(), or count what is put and taken")
+        }
+        // What urllib, requests, httpx and aiohttp make of the refusal of a socket.
+        _ if NO_NETWORK.iter().any(|words| says(words)) => {
+            Some("the policy allows no network; work on the inputs and return what you computed")
         }
         _ => None,
     }
@@ -163,6 +175,9 @@ mod tests {
         assert!(hint("ImportError", "Cannot load backend 'TkAgg' which").contains("savefig"));
         assert!(hint("TclError", "no display name").contains("Pillow"));
         assert!(hint("LookupError", "Please use the NLTK Downloader").contains("wordpunct"));
+        let unknown = "<urlopen error [Errno -2] Name or service not known>";
+        assert!(hint("URLError", unknown).contains("no network"));
+        assert!(hint("ConnectionError", "Max retries exceeded with url: /").contains("no network"));
         assert_eq!(hint("LookupError", "a key"), "");
         assert_eq!(hint("EOFError", "Ran out of input"), "");
         assert_eq!(hint("NameError", "name 'x' is not defined"), "");
