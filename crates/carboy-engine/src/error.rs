@@ -7,6 +7,13 @@ use std::time::Duration;
 use carboy_protocol::pipe::{FailureKind, RunFailure};
 use carboy_protocol::{PolicyFault, PythonVersion, SetupFault, supported_pythons};
 
+/// What to do about a source that is not there.
+pub(crate) const MISSING: &str =
+    "name a file that is there and that the user of the engine can open";
+const REPLACED: &str = "try again, or hand in a copy that nobody else changes";
+const UNREADABLE: &str = "run carboy as a user who can read it, hand in its bytes, or let others read it (chmod o+r, \
+     and o+x for directories): an engine that is root runs code as a user that owns nothing";
+
 /// The caller asked for something that cannot be.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestError {
@@ -37,29 +44,15 @@ pub enum RequestError {
         /// What is wrong with it.
         why: String,
     },
-    /// A file or a mount is not there, or the engine's user may not look.
+    /// What was to be handed in is not there, was replaced meanwhile, or could not be read by the code.
     #[error("the file `{name}` cannot be handed in: {why}")]
-    Missing {
+    Source {
         /// Under which name, or at which place.
         name: String,
         /// What is wrong with it.
         why: String,
-    },
-    /// A file or a mount was replaced while the job was prepared.
-    #[error("the file `{name}` cannot be handed in: {why}")]
-    Replaced {
-        /// Under which name, or at which place.
-        name: String,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// A file or a mount is there, and the code could not read it.
-    #[error("the file `{name}` cannot be handed in: {why}")]
-    Unreadable {
-        /// Under which name, or at which place.
-        name: String,
-        /// What is wrong with it.
-        why: String,
+        /// What to do about that.
+        hint: &'static str,
     },
     /// Files were asked for that lie outside of what may be handed in.
     #[error("outside of the directories from which files may be taken: {}", .paths.join(", "))]
@@ -132,16 +125,7 @@ impl RequestError {
                 "a file has a relative name, such as sales.csv, and is a plain file or bytes; a mount is a \
                  directory or a file at /inputs, /data or /workspace, or below",
             ),
-            RequestError::Missing { .. } => {
-                Some("name a file that is there and that the user of the engine can open")
-            }
-            RequestError::Replaced { .. } => {
-                Some("try again, or hand in a copy that nobody else changes")
-            }
-            RequestError::Unreadable { .. } => Some(
-                "run carboy as a user who can read it, hand in its bytes, or let others read it (chmod o+r, and \
-                 o+x for directories): an engine that is root runs code as a user that owns nothing",
-            ),
+            RequestError::Source { hint, .. } => Some(hint),
             RequestError::Zone { .. } => {
                 Some("the policy's inputs_from and the engine's name these directories")
             }
@@ -333,10 +317,8 @@ impl From<EngineError> for RunError {
             // What is given was looked at, and is not what it was, or cannot be read by the jar's user.
             EngineError::Walls(fault) if fault.layer == carboy_jail::GIVEN => {
                 let SetupFault { object: name, answer: why, step, .. } = fault;
-                RunError::Request(match step.as_str() {
-                    "access" => RequestError::Unreadable { name, why },
-                    _ => RequestError::Replaced { name, why },
-                })
+                let hint = if step == "access" { UNREADABLE } else { REPLACED };
+                RunError::Request(RequestError::Source { name, why, hint })
             }
             other => RunError::Engine(other),
         }

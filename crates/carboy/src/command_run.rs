@@ -74,6 +74,13 @@ pub async fn run(arguments: Run) -> Result<std::process::ExitCode, Failure> {
     }
     // Whoever named a folder counts on what is in it.
     let is_lost = outcome.artifacts_left_out.iter().any(|out| out.reason == LeftOutReason::Store);
+    if is_lost && !arguments.json && !arguments.force {
+        let hint = "--force replaces what is there; or name another folder with --out";
+        let line = format!("{} {hint}\n", Paint::stderr().cyan("hint:"));
+        std::io::stderr()
+            .write_all(line.as_bytes())
+            .map_err(Failure::os("write to standard error"))?;
+    }
     let code = match ExitCode::of(&outcome) {
         ExitCode::Ok if is_lost => ExitCode::Request,
         code => code,

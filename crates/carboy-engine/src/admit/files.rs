@@ -12,7 +12,7 @@ use carboy_protocol::{FileSource, INPUT_FOLDERS, INPUT_ROOT, Job};
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 
 use crate::admit::filesystems;
-use crate::error::RequestError;
+use crate::error::{MISSING, RequestError};
 use crate::tier::{Input, Inputs, Source};
 
 /// The longest name or path, in bytes.
@@ -171,9 +171,10 @@ fn open(name: &str, path: &str, wanted: Wanted) -> Result<Source, RequestError> 
         return Err(wrong(format!("{} is no absolute path", shown(path))));
     }
     let opened = openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
-    let held = opened.map_err(|errno| RequestError::Missing {
+    let held = opened.map_err(|errno| RequestError::Source {
         name: shown(name),
         why: format!("{} cannot be opened: {errno}", shown(path)),
+        hint: MISSING,
     })?;
     let found = fstat(&held).map_err(|errno| wrong(errno.to_string()))?;
     let directory = match FileType::from_raw_mode(found.st_mode) {

@@ -156,7 +156,10 @@ mod tests {
         );
         assert_eq!(hint(&job, "ValueError"), "before");
         for number in 0..200 {
-            job.files.insert(format!("a{number:03}{}", "x".repeat(200)), FileSource::Text(String::new()));
+            job.files.insert(
+                format!("a{number:03}{}", "x".repeat(200)),
+                FileSource::Text(String::new()),
+            );
         }
         let long = hint(&job, "FileNotFoundError");
         assert!(long.contains(" and 192 more; ") && long.chars().count() < 1000, "{long}");
