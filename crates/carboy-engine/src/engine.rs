@@ -215,9 +215,11 @@ impl Engine {
         let running = self.pool.running();
         let queue_ms = asked.elapsed().as_secs_f64() * 1e3;
         let limits = &policy.limits;
+        let frames = request::frames(&mut job);
         let code = Arc::new(job.code);
         let frame = JobFrame {
             code: code.clone(),
+            frames,
             inputs: job.inputs,
             environment: self.pool.tier().environment(limits, &jar),
             guard: language::frame(language, report),
@@ -233,7 +235,10 @@ impl Engine {
             run: &id,
             artifacts: options.artifacts,
         };
-        let record = run::run(&mut jar, frame, limits, contact).await?;
+        let mut record = run::run(&mut jar, frame, limits, contact).await?;
+        if inputs.is_some() {
+            record.facts.leave_out_files();
+        }
         let exit = record.facts.exit;
         let usage = Usage {
             queue_ms,

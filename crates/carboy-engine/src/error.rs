@@ -60,6 +60,14 @@ pub enum RequestError {
         /// Where they really lie.
         paths: Vec<String>,
     },
+    /// A file cannot be a frame.
+    #[error("the frame `{name}` cannot be used: {why}")]
+    Frame {
+        /// The name of the variable.
+        name: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// A tool cannot be offered.
     #[error("the tool `{name}` cannot be offered: {why}")]
     Tool {
@@ -129,6 +137,7 @@ impl RequestError {
             RequestError::Zone { .. } => {
                 Some("the policy's inputs_from and the engine's name these directories")
             }
+            RequestError::Frame { .. } => Some("a frame is a CSV, JSONL, Parquet or Arrow file"),
             RequestError::Tool { .. } => {
                 Some("a tool has a Python name of its own, and a caller that answers its calls")
             }

@@ -83,6 +83,10 @@ pub(crate) struct Facts {
     pub peak_address_bytes: u64,
     /// Resident memory at its highest.
     pub peak_resident_bytes: u64,
+    /// The most pages of files that were seen in its memory.
+    pub peak_file_bytes: u64,
+    /// The most memory that no file backs that was seen.
+    pub peak_anonymous_bytes: u64,
     /// What it held at the end beyond what it began with.
     pub held_bytes: u64,
     /// The kernel ended it because its control group was out of memory.
@@ -91,6 +95,18 @@ pub(crate) struct Facts {
     pub space_full: bool,
     pub files_full: bool,
     pub baseline: Baseline,
+}
+
+impl Facts {
+    /// Takes pages of files out of what was resident at its highest: those of a file that a run is given are
+    /// the kernel's cache, which it frees as it likes. The kernel keeps no such peak, so this is what is certain
+    /// of it: files were not more than was seen of them, and the rest was not less than was seen of it.
+    pub fn leave_out_files(&mut self) {
+        let least = self.peak_anonymous_bytes;
+        for peak in [&mut self.exit.peak_memory_bytes, &mut self.peak_resident_bytes] {
+            *peak = peak.saturating_sub(self.peak_file_bytes).max(least.min(*peak));
+        }
+    }
 }
 
 /// What a call was refused that wanted something of which there is a limited amount.

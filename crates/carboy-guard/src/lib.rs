@@ -75,7 +75,7 @@ fn check_given(
 
 /// Checks the program of a job. Inputs and tools of the job hide builtins of the same name.
 pub fn check_job(job: &Job, policy: &LanguagePolicy, version: PythonVersion) -> Report {
-    let inputs = job.inputs.keys().map(String::as_str);
+    let inputs = job.inputs.keys().chain(job.frames.keys()).map(String::as_str);
     let given = inputs.chain(job.tools.iter().map(|tool| tool.name.as_str())).collect();
     check_given(&job.code, policy, version, given)
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{FileSource, Policy, Tool};
+use crate::{DataFormat, DataFrame, FileSource, Policy, Tool};
 
 /// One request: code, its inputs, the policy it runs under, and the tools it may call.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -23,6 +23,9 @@ pub struct Job {
     /// place inside, and the absolute path on the host.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub mounts: BTreeMap<String, String>,
+    /// Files that the code finds as variables too: frames, by the names of these variables.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub frames: BTreeMap<String, DataFrame>,
     /// What the code may do and how much it may use.
     #[serde(default)]
     pub policy: Policy,
@@ -38,6 +41,8 @@ impl Job {
     pub const MAX_INPUT: usize = 16 << 20;
     /// The most files and mounts together.
     pub const MAX_FILES: usize = 256;
+    /// The folder among its files in which those lie that are only named as frames.
+    pub const FRAMES: &str = "frames";
     /// The most bytes of files that are not on the host, together.
     pub const MAX_FILE_BYTES: usize = 32 << 20;
 
@@ -64,6 +69,18 @@ impl Job {
     #[must_use]
     pub fn with_mount(mut self, place: impl Into<String>, path: impl Into<String>) -> Job {
         self.mounts.insert(place.into(), path.into());
+        self
+    }
+
+    /// The same job, with a file of the host that the code finds as a frame under this name. The end of the
+    /// path tells what is in it.
+    #[must_use]
+    pub fn with_frame(mut self, name: impl Into<String>, path: impl Into<String>) -> Job {
+        let (name, path) = (name.into(), path.into());
+        let end = DataFormat::of(&path).map(|format| format!(".{}", format.end()));
+        let file = format!("{}/{name}{}", Job::FRAMES, end.unwrap_or_default());
+        self.files.insert(file.clone(), FileSource::Path(path));
+        self.frames.insert(name, DataFrame { file, ..DataFrame::default() });
         self
     }
 

@@ -21,6 +21,7 @@
 
 mod artifact;
 pub mod base64;
+mod data_frame;
 mod display;
 mod exit;
 mod fault;
@@ -43,6 +44,7 @@ mod visible;
 mod wire;
 
 pub use artifact::{Artifact, ArtifactWish, LeftOut, LeftOutReason};
+pub use data_frame::{DataFormat, DataFrame, DataKind};
 pub use display::{
     Display, DisplayFault, Drawing, FigureForm, MAX_PIXELS, MediaType, TableForm, Written,
     check as check_display,

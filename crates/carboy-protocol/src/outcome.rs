@@ -158,7 +158,8 @@ pub struct Usage {
     pub wall_ms: f64,
     /// Processor time of the jar and of the children it waited for.
     pub cpu_ms: f64,
-    /// Resident memory at its highest, pages shared with the zygote included.
+    /// Resident memory at its highest, pages shared with the zygote included. In a run that is given files,
+    /// pages of files are not counted: they are the kernel's cache.
     pub peak_memory_bytes: u64,
 }
 

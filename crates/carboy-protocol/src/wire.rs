@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{Call, Display, Drawing, LanguageProfile, Tool, ToolFault};
+use crate::{Call, DataFrame, Display, Drawing, LanguageProfile, Tool, ToolFault};
 
 /// The version of these messages. Engine and zygote refuse each other when it differs.
 pub const WIRE_VERSION: u32 = 6;
@@ -153,6 +153,9 @@ pub struct JobFrame {
     /// What the code sees, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub inputs: BTreeMap<String, Box<RawValue>>,
+    /// Which of its files it sees as frames, by name. Each has its format and may have its kind.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub frames: BTreeMap<String, DataFrame>,
     /// Where its environment differs from what jars of the zygote have anyway.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use carboy_protocol::pipe::RunFailure;
 use carboy_protocol::{
-    Artifact, FileSource, Job, Kind, LimitName, Outcome, Policy, Status, Tool, Usage, Walls,
+    Artifact, DataFrame, FileSource, Job, Kind, LimitName, Outcome, Policy, Status, Tool, Usage,
+    Walls,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -203,6 +204,9 @@ pub struct JobRest {
     /// Where it found what of the host.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub mounts: BTreeMap<String, String>,
+    /// Which of its files it saw as frames.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub frames: BTreeMap<String, DataFrame>,
     /// The tools that the code could call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<Tool>,
@@ -285,6 +289,7 @@ pub(crate) fn rest(job: &Job, keep: KeepInputs) -> JobRest {
         policy: job.policy.clone(),
         files: files.map(|(name, source)| (name.clone(), source.clone())).collect(),
         mounts: job.mounts.clone(),
+        frames: job.frames.clone(),
         tools: job.tools.clone(),
     }
 }

@@ -28,7 +28,7 @@ macro_rules! module {
 const BOOT: (&str, &str) = module!("boot");
 
 /// The modules of the Python half. Each imports only those before it, and the last one is started.
-const MODULES: [(&str, &str); 23] = [
+const MODULES: [(&str, &str); 24] = [
     module!("language"),
     module!("values"),
     module!("frames"),
@@ -48,6 +48,7 @@ const MODULES: [(&str, &str); 23] = [
     module!("callee"),
     module!("answers"),
     module!("execute"),
+    module!("data_frames"),
     module!("job"),
     module!("computer"),
     module!("children"),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use carboy_protocol::{FileSource, Job};
+use carboy_protocol::{DataKind, FileSource, Job};
 use clap::Args;
 
 use crate::failure::Failure;
@@ -17,6 +17,10 @@ pub struct Given {
     /// A directory, or a file, that the script can read at PLACE, such as /data. May be given more than once
     #[arg(long = "mount", value_name = "PLACE=PATH")]
     pub mounts: Vec<String>,
+    /// A CSV, JSONL, Parquet or Arrow file that the script finds as the variable NAME: a frame of the library that
+    /// it imports, or of this KIND, such as polars.DataFrame. May be given more than once
+    #[arg(long = "frame", value_name = "[KIND:]NAME=PATH")]
+    pub frames: Vec<String>,
 }
 
 /// The job with these files and mounts.
@@ -46,7 +50,36 @@ pub fn give(mut job: Job, given: &Given) -> Result<Job, Failure> {
         }
         job = job.with_mount(place, absolute(Path::new(path))?);
     }
+    for text in &given.frames {
+        let (kind, name, path) = frame(text)?;
+        if job.frames.contains_key(name) {
+            return Err(twice(name));
+        }
+        job = job.with_frame(name, absolute(Path::new(path))?);
+        if let Some(frame) = job.frames.get_mut(name) {
+            frame.kind = kind;
+        }
+    }
     Ok(job)
+}
+
+/// The kind of a frame, if one is named, its name, and where its file is.
+fn frame(text: &str) -> Result<(Option<DataKind>, &str, &str), Failure> {
+    let (left, path) = text.split_once('=').ok_or_else(|| {
+        Failure::usage(
+            format!("the frame {text} has no name"),
+            "name the variable and the file, for example --frame sales=sales.parquet",
+        )
+    })?;
+    let Some((kind, name)) = left.split_once(':') else { return Ok((None, left, path)) };
+    let known = DataKind::of(kind).ok_or_else(|| {
+        let names = DataKind::NAMES.map(|(name, _)| name).join(", ");
+        Failure::usage(
+            format!("{kind} is no kind of frame"),
+            format!("name one of {names}, or none: --frame {name}={path}"),
+        )
+    })?;
+    Ok((Some(known), name, path))
 }
 
 /// The name of a file, and where it is. A path that is there as it stands has no name in front of it.

@@ -1,7 +1,9 @@
 //! What a caller may ask for.
 
+use std::collections::BTreeMap;
+
 use carboy_protocol::json::{self, MAX_DEPTH};
-use carboy_protocol::{Job, Tool};
+use carboy_protocol::{DataFormat, DataFrame, Job, Tool};
 
 use crate::error::RequestError;
 use crate::runner::RunOptions;
@@ -36,7 +38,42 @@ pub(crate) fn check(job: &Job, options: &RunOptions) -> Result<(), RequestError>
         }
         json::check(text, MAX_DEPTH).map_err(|fault| unusable(fault.to_string()))?;
     }
+    check_frames(job)?;
     check_tools(job, options)
+}
+
+fn check_frames(job: &Job) -> Result<(), RequestError> {
+    for (name, frame) in &job.frames {
+        let unusable = |why: String| RequestError::Frame { name: shown(name), why };
+        check_name(name).map_err(unusable)?;
+        if job.inputs.contains_key(name) {
+            return Err(unusable("an input has that name".into()));
+        }
+        if !job.files.contains_key(&frame.file) {
+            return Err(unusable(format!("there is no file `{}`", shown(&frame.file))));
+        }
+        let Some(format) = frame.format.or_else(|| DataFormat::of(&frame.file)) else {
+            return Err(unusable(
+                "its file has no name that ends in .csv, .jsonl, .ndjson, .parquet, .pq, .arrow, .feather or \
+                 .ipc, and no format is named"
+                    .into(),
+            ));
+        };
+        if let Some(kind) = frame.kind.filter(|kind| !kind.is_made_of(format)) {
+            let why = format!("a {} cannot be made of a file in this format", kind.name());
+            return Err(unusable(why));
+        }
+    }
+    Ok(())
+}
+
+/// The frames as a jar is told of them: each with the format of its file.
+pub(crate) fn frames(job: &mut Job) -> BTreeMap<String, DataFrame> {
+    let mut frames = std::mem::take(&mut job.frames);
+    for frame in frames.values_mut() {
+        frame.format = frame.format.or_else(|| DataFormat::of(&frame.file));
+    }
+    frames
 }
 
 fn check_tools(job: &Job, options: &RunOptions) -> Result<(), RequestError> {
@@ -48,6 +85,8 @@ fn check_tools(job: &Job, options: &RunOptions) -> Result<(), RequestError> {
             "that name is taken".into()
         } else if job.inputs.contains_key(name) {
             "an input has that name".into()
+        } else if job.frames.contains_key(name) {
+            "a frame has that name".into()
         } else if job.tools[..place].iter().any(|other| other.name == name) {
             "another tool has that name".into()
         } else if tool.doc.len() > Tool::MAX_DOC {

@@ -235,6 +235,8 @@ fn facts(chance: &mut Chance) -> Facts {
         held_bytes: 0,
         out_of_memory: chance.one_in(2),
         peak_resident_bytes: chance.number(),
+        peak_file_bytes: chance.number(),
+        peak_anonymous_bytes: chance.number(),
         open_descriptors: optional(chance),
         space_full: chance.one_in(2),
         files_full: chance.one_in(2),
@@ -273,6 +275,7 @@ fn refused(chance: &mut Chance) -> Refused {
 async fn hear(chance: &mut Chance, limits: &Limits) -> Ending {
     let job = JobFrame {
         code: Default::default(),
+        frames: Default::default(),
         inputs: Default::default(),
         environment: Default::default(),
         guard: None,

@@ -25,6 +25,9 @@ pub(super) struct Meter<'a> {
     together_before_us: Option<u64>,
     /// The most private memory that was seen.
     peak_data: u64,
+    /// The most pages of files, and the most of the rest.
+    peak_file: u64,
+    peak_anonymous: u64,
 }
 
 /// What was seen of a jar at the end, before anything was done to it.
@@ -43,7 +46,15 @@ impl<'a> Meter<'a> {
         let cpu_before_us = jar.cpu_us().while_doing("read a jar's clock")?;
         let together_before_us = if limits.processes > 0 { jar.cpu_together_us() } else { None };
         let next = Moment::now() + MEASURE;
-        Ok(Meter { limits, next, cpu_before_us, together_before_us, peak_data: 0 })
+        Ok(Meter {
+            limits,
+            next,
+            cpu_before_us,
+            together_before_us,
+            peak_data: 0,
+            peak_file: 0,
+            peak_anonymous: 0,
+        })
     }
 
     /// Waits until it is time to measure.
@@ -55,11 +66,20 @@ impl<'a> Meter<'a> {
     pub async fn over<J: Jar>(&mut self, jar: &J) -> Option<LimitName> {
         let began = Moment::now();
         let sample = jar.sample();
-        self.peak_data = self.peak_data.max(sample.map_or(0, |sample| sample.data_bytes));
+        if let Some(sample) = &sample {
+            self.saw(sample);
+        }
         let over = self.limit_over(jar, sample, jar.files(self.limits).await).await;
         let now = Moment::now();
         self.next = now + MEASURE.max((now - began) * PART);
         over
+    }
+
+    /// Keeps the peaks that the kernel does not keep.
+    fn saw(&mut self, sample: &Sample) {
+        self.peak_data = self.peak_data.max(sample.data_bytes);
+        self.peak_file = self.peak_file.max(sample.file_bytes);
+        self.peak_anonymous = self.peak_anonymous.max(sample.anonymous_bytes);
     }
 
     /// The processor time since the job came, with that of children, where that is counted. Alone the
@@ -99,9 +119,12 @@ impl<'a> Meter<'a> {
 
     /// Looks once more, and ends a jar that has not spoken its last word. Of one that answered it does
     /// not matter how many files it has open.
-    pub async fn last<J: Jar>(&self, jar: &J, ending: &Ending) -> Last {
+    pub async fn last<J: Jar>(&mut self, jar: &J, ending: &Ending) -> Last {
         let answered = matches!(ending, Ending::Said(FromJar::Done(_)));
         let sample = jar.sample();
+        if let Some(sample) = &sample {
+            self.saw(sample);
+        }
         let cpu_us = jar.cpu_us().unwrap_or(self.cpu_before_us);
         let open_descriptors = if answered { None } else { jar.open_descriptors() };
         if !matches!(ending, Ending::Said(_)) {
@@ -118,9 +141,11 @@ impl<'a> Meter<'a> {
         let facts = Facts {
             exit: Exit { cpu_us, peak_memory_bytes: peak.unwrap_or(0), ..Exit::default() },
             cpu_before_us: self.cpu_before_us,
-            data_bytes: self.peak_data.max(sample.map_or(0, |sample| sample.data_bytes)),
+            data_bytes: self.peak_data,
             peak_address_bytes: sample.map_or(0, |sample| sample.peak_address_bytes),
             peak_resident_bytes: peak.unwrap_or(0),
+            peak_file_bytes: self.peak_file,
+            peak_anonymous_bytes: self.peak_anonymous,
             held_bytes: sample.map_or(0, |sample| {
                 sample.anonymous_bytes.saturating_sub(jar.about().baseline.anonymous_bytes)
             }),

@@ -286,6 +286,7 @@ mod tests {
     fn speech(limits: &Limits) -> Speech {
         let job = JobFrame {
             code: std::sync::Arc::new("result = 1".into()),
+            frames: BTreeMap::new(),
             inputs: BTreeMap::new(),
             environment: BTreeMap::new(),
             guard: None,

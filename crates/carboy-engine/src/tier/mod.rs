@@ -183,6 +183,8 @@ pub(crate) struct Sample {
     pub data_bytes: u64,
     /// Memory that no file backs, resident, swapped out or in huge pages, and page tables.
     pub anonymous_bytes: u64,
+    /// Pages of files that are mapped, and in memory.
+    pub file_bytes: u64,
     /// The address space at its highest.
     pub peak_address_bytes: u64,
     /// Resident memory at its highest; not shown of a process that is ending.

@@ -12,6 +12,7 @@ import sys
 import types
 
 from .answers import LAST_RESORT, NAME, encode_failure, encode_result
+from .data_frames import lay_out
 from .displays import begin, close, show_open
 from .execute import execute
 from .frames import JOB, read_frame, write_frame, write_last_frame
@@ -62,6 +63,8 @@ def run_job(job: dict[str, Any], space: Space, finish: Callable[[], None]) -> by
     space["context"] = None
     if "inputs" in job:
         space.update(job["inputs"])
+    if "frames" in job:
+        lay_out(job["frames"], code, space)
     if "tools" in job:
         offer(job["tools"], space)
     if "guard" in job:

@@ -113,7 +113,8 @@ fn job(record: &Record, run: &RunFacts, given: Option<Box<RawValue>>) -> Result<
         return missing(&what, "record with --record-inputs");
     }
     let (files, mounts) = (rest.files.clone(), rest.mounts.clone());
-    Ok(Job { inputs, files, mounts, ..Job::new(code).with_policy(rest.policy.clone()) })
+    let frames = rest.frames.clone();
+    Ok(Job { inputs, files, mounts, frames, ..Job::new(code).with_policy(rest.policy.clone()) })
 }
 
 fn listed(packages: &BTreeMap<String, String>) -> String {

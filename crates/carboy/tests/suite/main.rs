@@ -17,6 +17,7 @@ mod children;
 mod command;
 mod confidentiality;
 mod conformance;
+mod data_frames;
 mod denials;
 mod displays;
 mod fail_closed;

@@ -266,6 +266,10 @@ impl Jar for ProcessJar {
         Some(Sample {
             data_bytes: status.bytes("VmData:").unwrap_or(0),
             anonymous_bytes: status.held_bytes(),
+            file_bytes: ["RssFile:", "RssShmem:"]
+                .iter()
+                .filter_map(|name| status.bytes(name))
+                .sum(),
             peak_address_bytes: status.bytes("VmPeak:").unwrap_or(0),
             peak_resident_bytes: status.bytes("VmHWM:"),
         })
