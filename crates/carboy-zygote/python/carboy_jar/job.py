@@ -85,15 +85,20 @@ def run_job(job: dict[str, Any], space: Space, finish: Callable[[], None]) -> by
     return encode_result(value, "strict" in job)
 
 
-def finish() -> None:
+def finish(is_last: bool = True) -> None:
     """What an interpreter does at its end: wait for threads, run exit functions, flush."""
     threading = sys.modules.get("threading")
-    if threading and threading.active_count() > 1:
+    if threading and threading.active_count() > 1 and is_last:
         threading._shutdown()
     # What stands there from the start belongs to modules that have nothing to end, but for logging.
-    if atexit._ncallbacks() != EXIT_FUNCTIONS or "logging" in sys.modules:
+    if (atexit._ncallbacks() != EXIT_FUNCTIONS or "logging" in sys.modules) and is_last:
         atexit._run_exitfuncs()
     flush()
+
+
+def rehearse_end() -> None:
+    """The same where a job comes after it."""
+    finish(is_last=False)
 
 
 def flush() -> None:
@@ -118,10 +123,10 @@ def diverge() -> None:
         loaded["ssl"].RAND_add(os.urandom(32), 32.0)
 
 
-def warm() -> None:
+def warm(times: int = 2) -> None:
     """A job of no importance: whatever a first job would touch is touched."""
-    for text in (WARM_JOB, WARM_JOB):
-        run_job(DECODE(text, 0)[0], new_main(), flush)
+    for _ in range(times):
+        answer(DECODE(WARM_JOB, 0)[0], new_main(), rehearse_end)
         close()
 
 
@@ -137,7 +142,7 @@ def import_late(modules: list[str]) -> None:
     EXIT_FUNCTIONS = atexit._ncallbacks()
 
 
-def answer(job: dict[str, Any], space: Space) -> bytes:
+def answer(job: dict[str, Any], space: Space, finish: Callable[[], None]) -> bytes:
     """Runs the job, and returns its last frame, whatever the code did."""
     try:
         if "environment" in job:
@@ -179,7 +184,7 @@ def main() -> None:
             write_frame(b'{"ready":{}}')
         space = new_main()
         message = read_frame()
-    body = answer(message["job"], space)
+    body = answer(message["job"], space, finish)
     if os.getpid() != own:
         # A child that the code forked has come to the end of the code. It has no answer to give.
         os._exit(0)

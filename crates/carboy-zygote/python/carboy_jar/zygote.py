@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # What CPython itself takes where the C library has too little. Threads of libraries have their own.
 THREAD_STACK = 2 << 20
+# CPython 3.11 adapts a function after eight calls, later versions after fewer.
+REHEARSALS = 16
 
 
 def start(lib: Any, preload: list[str], environment: dict[str, str]) -> None:
@@ -57,8 +59,9 @@ def prepare(lib: Any, preload: list[str], environment: dict[str, str]) -> None:
     os.environ.update(environment)
     sys.argv = [NAME]
     job.EXIT_FUNCTIONS = atexit._ncallbacks()
-    # Compiling once here spares every fork the page faults of its first compile.
-    job.warm()
+    # Compiling here spares every fork the page faults of its first compile, and an interpreter that
+    # adapts code to what it sees does so after some runs: forks begin with adapted code.
+    job.warm(REHEARSALS)
     # What reporting an error imports is imported before code has taken every descriptor.
     try:
         raise ValueError
