@@ -46,6 +46,14 @@ impl From<serde_json::Error> for Cause {
     }
 }
 
+impl Cause {
+    /// Whether another process holds the store.
+    pub fn is_busy(&self) -> bool {
+        let Cause::Sqlite(error) = self else { return false };
+        error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+    }
+}
+
 impl StoreError {
     pub(crate) fn found(step: &'static str, store: &Path, what: impl Into<String>) -> StoreError {
         StoreError { step, store: store.into(), cause: Cause::Found(what.into()) }

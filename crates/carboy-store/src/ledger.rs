@@ -3,97 +3,113 @@
 //! Several processes may write into one store. A transaction that is begun as a writer's excludes the others,
 //! and reads the head anew.
 
-use rusqlite::{Connection, Statement, params};
+use std::time::Duration;
+
+use rusqlite::{Connection, params};
 
 use crate::digest::sha256;
 use crate::error::Cause;
-use crate::record::{About, Bodies, Event, Facts, PruneFacts};
+use crate::record::{About, Bodies, Event, FactsToWrite, PruneFacts};
+use crate::schema::PATIENCE;
 
-/// The statements that append, prepared once.
-pub(crate) struct Ledger<'c> {
-    connection: &'c Connection,
-    begin: Statement<'c>,
-    head: Statement<'c>,
-    insert: Statement<'c>,
-    advance: Statement<'c>,
-    commit: Statement<'c>,
+/// The statements that append. Each is prepared once.
+const BEGIN: &str = "BEGIN IMMEDIATE";
+const HEAD: &str = "SELECT seq, hash FROM head";
+const INSERT: &str = "INSERT INTO records (seq, hash, facts, code, job, outcome, inputs) VALUES (?, ?, ?, ?, ?, ?, ?)";
+const ADVANCE: &str = "UPDATE head SET seq = ?, hash = ?";
+const COMMIT: &str = "COMMIT";
+
+/// How long to wait for another process that holds the store.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// As long as it may.
+    Patiently,
+    /// Not at all.
+    Never,
 }
 
-impl<'c> Ledger<'c> {
-    pub fn new(connection: &'c Connection) -> rusqlite::Result<Ledger<'c>> {
-        Ok(Ledger {
-            connection,
-            begin: connection.prepare("BEGIN IMMEDIATE")?,
-            head: connection.prepare("SELECT seq, hash FROM head")?,
-            insert: connection.prepare(
-                "INSERT INTO records (seq, hash, facts, code, job, outcome, inputs) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            )?,
-            advance: connection.prepare("UPDATE head SET seq = ?, hash = ?")?,
-            commit: connection.prepare("COMMIT")?,
-        })
+/// A store that is appended to.
+pub(crate) struct Ledger(Connection);
+
+impl Ledger {
+    pub fn new(connection: Connection) -> rusqlite::Result<Ledger> {
+        for statement in [BEGIN, HEAD, INSERT, ADVANCE, COMMIT] {
+            connection.prepare_cached(statement)?;
+        }
+        Ok(Ledger(connection))
+    }
+
+    pub fn connection(&self) -> &Connection {
+        &self.0
     }
 
     /// Does work on the chain, and commits it if all of it was done.
     pub fn transaction(
         &mut self,
-        work: impl FnOnce(&mut Chain<'_, '_>) -> Result<(), Cause>,
+        wait: Wait,
+        work: impl FnOnce(&mut Chain<'_>) -> Result<(), Cause>,
     ) -> Result<(), Cause> {
-        self.begin.execute([])?;
+        if wait == Wait::Never {
+            self.0.busy_timeout(Duration::ZERO)?;
+        }
+        let begun = self.0.prepare_cached(BEGIN)?.execute([]);
+        if wait == Wait::Never {
+            self.0.busy_timeout(PATIENCE)?;
+        }
+        begun?;
         let done = self.work(work);
-        if done.is_err() && !self.connection.is_autocommit() {
+        if done.is_err() && !self.0.is_autocommit() {
             // What cannot even be undone is undone by whoever opens the store next.
-            self.connection.execute_batch("ROLLBACK").ok();
+            self.0.execute_batch("ROLLBACK").ok();
         }
         done
     }
 
     fn work(
         &mut self,
-        work: impl FnOnce(&mut Chain<'_, '_>) -> Result<(), Cause>,
+        work: impl FnOnce(&mut Chain<'_>) -> Result<(), Cause>,
     ) -> Result<(), Cause> {
-        let (seq, hash) = self.head.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let mut chain = Chain { connection: self.connection, insert: &mut self.insert, seq, hash };
+        let head = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+        let (seq, hash) = self.0.prepare_cached(HEAD)?.query_row([], head)?;
+        let mut chain = Chain { connection: &self.0, seq, hash };
         work(&mut chain)?;
         let Chain { seq, hash, .. } = chain;
-        self.advance.execute(params![seq, hash])?;
-        self.commit.execute([])?;
+        self.0.prepare_cached(ADVANCE)?.execute(params![seq, hash])?;
+        self.0.prepare_cached(COMMIT)?.execute([])?;
         Ok(())
     }
 }
 
 /// The end of the chain, inside a transaction.
-pub(crate) struct Chain<'a, 'c> {
-    pub connection: &'c Connection,
-    insert: &'a mut Statement<'c>,
+pub(crate) struct Chain<'a> {
+    pub connection: &'a Connection,
     seq: i64,
     hash: String,
 }
 
-impl Chain<'_, '_> {
+impl Chain<'_> {
     /// Appends the record of a run.
     pub fn append(&mut self, bodies: &Bodies) -> Result<(), Cause> {
-        let about = About::Run(Box::new(bodies.facts.clone()));
-        self.link(Event::Run, &bodies.time, about, Some(bodies))
+        self.link(Event::Run, &bodies.time, &bodies.about, Some(bodies))
     }
 
     /// Appends the record of a removal.
     pub fn note(&mut self, time: &str, removed: PruneFacts) -> Result<(), Cause> {
-        self.link(Event::Prune, time, About::Prune(removed), None)
+        self.link(Event::Prune, time, &About::Prune(removed), None)
     }
 
     fn link(
         &mut self,
         event: Event,
         time: &str,
-        about: About,
+        about: &About,
         bodies: Option<&Bodies>,
     ) -> Result<(), Cause> {
         let seq = self.seq + 1;
-        let previous = std::mem::take(&mut self.hash);
-        let facts = Facts { version: 1, seq, previous, event, time: time.into(), about };
+        let facts = FactsToWrite { version: 1, seq, previous: &self.hash, event, time, about };
         let text = serde_json::to_string(&facts)?;
         (self.seq, self.hash) = (seq, sha256(&text));
-        self.insert.execute(params![
+        self.connection.prepare_cached(INSERT)?.execute(params![
             seq,
             self.hash,
             text,

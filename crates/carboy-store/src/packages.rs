@@ -4,11 +4,11 @@
 //! Only names of folders and their lists are read, and the text of the code; nothing runs. What code imports
 //! by other means than a statement is not seen. A changed version is: the digest of all of them changes.
 
-use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use crate::digest::sha256;
 use crate::record::VersionsOf;
@@ -26,13 +26,23 @@ struct Installed {
 /// The distributions of an interpreter, looked up once, when they are first needed.
 pub(crate) struct Packages {
     folders: Vec<PathBuf>,
-    installed: OnceCell<Installed>,
+    installed: OnceLock<Installed>,
 }
 
 impl Packages {
     /// Those that lie in these folders.
     pub fn new(folders: Vec<PathBuf>) -> Packages {
-        Packages { folders, installed: OnceCell::new() }
+        Packages { folders, installed: OnceLock::new() }
+    }
+
+    /// Looks them up, which takes a while.
+    pub fn look(&self) {
+        self.installed.get_or_init(|| look(&self.folders));
+    }
+
+    /// Whether they were looked up.
+    pub fn are_known(&self) -> bool {
+        self.installed.get().is_some()
     }
 
     /// Adds what is installed, and which of it the code names.

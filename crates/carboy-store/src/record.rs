@@ -114,6 +114,18 @@ pub struct Facts {
     pub about: About,
 }
 
+/// The same, to be written.
+#[derive(Serialize)]
+pub(crate) struct FactsToWrite<'a> {
+    pub version: u32,
+    pub seq: i64,
+    pub previous: &'a str,
+    pub event: Event,
+    pub time: &'a str,
+    #[serde(flatten)]
+    pub about: &'a About,
+}
+
 /// What a record says.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
@@ -231,7 +243,7 @@ pub struct Record {
 
 /// What there is to keep of a run, before it has a place in the chain.
 pub(crate) struct Bodies {
-    pub facts: RunFacts,
+    pub about: About,
     pub time: String,
     pub code: String,
     pub job: String,
@@ -253,8 +265,24 @@ pub(crate) enum Ended {
     Abandoned,
 }
 
+/// What has at most so many bytes is put down in no time.
+const SHORT: usize = 64 << 10;
+
+impl Ended {
+    /// Whether it is put down in no time.
+    pub fn is_short(&self) -> bool {
+        let Ended::Outcome(outcome) = self else { return true };
+        let result = outcome.result.as_ref().map_or(0, |result| result.get().len());
+        let text = outcome.result_text.as_ref().map_or(0, String::len);
+        let said = result + text + outcome.stdout.text.len() + outcome.stderr.text.len();
+        outcome.displays.is_empty() && said <= SHORT
+    }
+}
+
 /// What a job's record needs of it, taken before it runs.
 pub(crate) struct Asked {
+    /// For a run without an outcome.
+    pub id: String,
     pub time: String,
     pub tenant: String,
     pub code: String,
@@ -262,6 +290,17 @@ pub(crate) struct Asked {
     pub inputs: Inputs,
     pub files: Vec<GivenFile>,
     pub plan_sha256: Option<String>,
+}
+
+impl Asked {
+    /// Whether it is put down in no time.
+    pub fn is_short(&self) -> bool {
+        let inputs = match &self.inputs {
+            Inputs::Digests(_) => 0,
+            Inputs::Bytes { values, .. } => values.values().map(|value| value.get().len()).sum(),
+        };
+        self.rest.files.is_empty() && self.code.len() + inputs <= SHORT
+    }
 }
 
 /// The inputs of a job: as digests, or what these are to be made of.
@@ -300,14 +339,17 @@ pub fn result_sha256(outcome: &Outcome) -> Option<String> {
     json.or(outcome.result_text.as_deref()).map(sha256)
 }
 
-impl Bodies {
-    /// Puts together what is kept of a run. `id` is for one without an outcome.
-    pub fn new(
-        asked: Asked,
-        ended: &Ended,
-        id: String,
-        mut versions: VersionsOf,
-    ) -> serde_json::Result<Bodies> {
+/// What is kept of a run whatever its end: all that can be put together while it is under way.
+pub(crate) struct Draft {
+    facts: Box<RunFacts>,
+    time: String,
+    code: String,
+    job: String,
+    inputs: Option<String>,
+}
+
+impl Draft {
+    pub fn new(asked: Asked, versions: VersionsOf) -> serde_json::Result<Draft> {
         let job = serde_json::to_string(&asked.rest)?;
         let (inputs, kept) = match asked.inputs {
             Inputs::Digests(digests) => (digests, None),
@@ -316,8 +358,8 @@ impl Bodies {
                 (digests(&values), kept)
             }
         };
-        let mut facts = RunFacts {
-            id,
+        let facts = Box::new(RunFacts {
+            id: asked.id,
             tenant: asked.tenant,
             status: RunStatus::Abandoned,
             kind: None,
@@ -336,8 +378,14 @@ impl Bodies {
             result_sha256: None,
             artifacts: vec![],
             failure: None,
-            versions: VersionsOf::default(),
-        };
+            versions,
+        });
+        Ok(Draft { facts, time: asked.time, code: asked.code, job, inputs: kept })
+    }
+
+    /// Adds how the run ended.
+    pub fn end(self, ended: &Ended) -> serde_json::Result<Bodies> {
+        let Draft { mut facts, time, code, job, inputs } = self;
         let mut text = None;
         match ended {
             Ended::Outcome(outcome) => {
@@ -352,9 +400,7 @@ impl Bodies {
             }
             Ended::Abandoned => {}
         }
-        std::mem::swap(&mut facts.versions, &mut versions);
-        let (time, code) = (asked.time, asked.code);
-        Ok(Bodies { facts, time, code, job, outcome: text, inputs: kept })
+        Ok(Bodies { about: About::Run(facts), time, code, job, outcome: text, inputs })
     }
 }
 

@@ -5,13 +5,12 @@
 //! there being one for every answer.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
 use carboy_engine::{Engine, EngineError, RunError, RunOptions, Runner, new_id};
 use carboy_protocol::{Job, Outcome, Policy};
-use tokio::sync::oneshot;
 
 use crate::digest::sha256;
 use crate::error::StoreError;
@@ -19,7 +18,7 @@ use crate::given::given;
 use crate::packages::Packages;
 use crate::record::{self, Asked, Ended, Inputs, KeepInputs, VersionsOf, digests};
 use crate::time::iso8601;
-use crate::writer::{Pending, Place, Reply, Writer};
+use crate::writer::{Begun, Place, Writer};
 
 /// Inputs up to this many bytes are hashed by the writer; longer ones on a thread that may take its time.
 const SHORT_INPUTS: usize = 64 << 10;
@@ -117,13 +116,16 @@ impl<R: Describe> Recorder<R> {
         options: RunOptions,
     ) -> Result<Outcome, RunError> {
         let place = desk.writer.place().await.map_err(unrecorded)?;
-        let plan_sha256 = desk.plan_sha256(&job.policy, &self.runner);
-        let (job, asked) = desk.asked(job, &options, plan_sha256).await?;
-        let store = desk.writer.store();
-        let mut begun = Begun { store, parts: Some((place, asked, new_id()?)) };
-        match self.runner.run_with(job, options).await {
+        let (job, asked) = desk.asked(job, &options).await?;
+        let parts = Some((place, Begun::Asked(asked)));
+        let mut entry = Entry { desk, parts };
+        // While the code runs nobody waits for what can be put together already.
+        let (ran, ()) = tokio::join!(biased; self.runner.run_with(job, options), async {
+            entry.draft(&self.runner);
+        });
+        match ran {
             Ok(outcome) => {
-                let kept = begun.end(Ended::Outcome(Box::new(outcome))).await;
+                let kept = entry.end(Ended::Outcome(Box::new(outcome))).await;
                 match kept.map_err(unrecorded)? {
                     Ended::Outcome(outcome) => Ok(*outcome),
                     Ended::Failed(_) | Ended::Abandoned => Err(RunError::Cancelled),
@@ -132,12 +134,12 @@ impl<R: Describe> Recorder<R> {
             // Something may have run.
             Err(RunError::Engine(error)) => {
                 let error = RunError::Engine(error);
-                begun.end(Ended::Failed(error.failure())).await.map_err(unrecorded)?;
+                entry.end(Ended::Failed(error.failure())).await.map_err(unrecorded)?;
                 Err(error)
             }
             // Nothing ran.
             Err(error) => {
-                begun.parts = None;
+                entry.parts = None;
                 Err(error)
             }
         }
@@ -160,12 +162,7 @@ impl Desk {
     }
 
     /// Takes what its record needs of a job.
-    async fn asked(
-        &self,
-        job: Job,
-        options: &RunOptions,
-        plan_sha256: Option<String>,
-    ) -> Result<(Job, Asked), RunError> {
+    async fn asked(&self, job: Job, options: &RunOptions) -> Result<(Job, Asked), RunError> {
         let bytes: usize = job.inputs.values().map(|value| value.get().len()).sum();
         let keep = self.keep == KeepInputs::Bytes;
         let (job, inputs, files) = if job.files.is_empty() && (keep || bytes <= SHORT_INPUTS) {
@@ -187,10 +184,11 @@ impl Desk {
             })?
         };
         let asked = Asked {
+            id: new_id()?,
             time: iso8601(SystemTime::now()),
             tenant: options.tenant.clone(),
             code: job.code.clone(),
-            plan_sha256,
+            plan_sha256: None,
             rest: record::rest(&job, self.keep),
             inputs,
             files,
@@ -200,31 +198,36 @@ impl Desk {
 }
 
 /// A run that has begun, until it has an end. Dropping it is an end too.
-struct Begun<'a> {
-    store: &'a Path,
-    parts: Option<(Place, Asked, String)>,
+struct Entry<'a> {
+    desk: &'a Desk,
+    parts: Option<(Place, Begun)>,
 }
 
-impl Begun<'_> {
-    /// Gives the run's end to the writer, and waits until it is committed.
-    async fn end(mut self, ended: Ended) -> Result<Ended, StoreError> {
-        let (store, (reply, kept)) = (self.store, oneshot::channel());
-        self.tell(ended, Some(reply));
-        kept.await.unwrap_or_else(|_gone| {
-            Err(StoreError::found("write to", store, "its writer has ended"))
-        })
+impl Entry<'_> {
+    /// Puts together what does not depend on the run's end.
+    fn draft(&mut self, runner: &impl Describe) {
+        if let Some((place, mut begun)) = self.parts.take() {
+            if let Begun::Asked(asked) = &mut begun {
+                asked.plan_sha256 = self.desk.plan_sha256(&asked.rest.policy, runner);
+            }
+            self.parts = Some((place, self.desk.writer.draft(begun)));
+        }
     }
 
-    fn tell(&mut self, ended: Ended, reply: Option<Reply>) {
-        if let Some((place, asked, id)) = self.parts.take() {
-            place.fill(Pending { asked, ended, id, reply });
+    /// Records the run's end.
+    async fn end(mut self, ended: Ended) -> Result<Ended, StoreError> {
+        match self.parts.take() {
+            Some((place, begun)) => self.desk.writer.end(place, begun, ended).await,
+            None => Ok(ended),
         }
     }
 }
 
-impl Drop for Begun<'_> {
+impl Drop for Entry<'_> {
     fn drop(&mut self) {
-        self.tell(Ended::Abandoned, None);
+        if let Some((place, begun)) = self.parts.take() {
+            Writer::abandon(place, begun);
+        }
     }
 }
 

@@ -14,9 +14,10 @@ const APPLICATION: i32 = 0x4352_4259;
 /// Of the tables.
 const VERSION: i32 = 1;
 /// How long another process may hold the store.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What people filter by is generated from `facts`, so that it cannot disagree with what is hashed.
+/// What people filter by is made from `facts`, so that it cannot disagree with what is hashed: by the view, since
+/// SQLite computes every generated column of a table whenever a row is inserted.
 const TABLES: &str = "
 CREATE TABLE records (
     seq    INTEGER PRIMARY KEY,
@@ -25,23 +26,6 @@ CREATE TABLE records (
     event  TEXT GENERATED ALWAYS AS (json_extract(facts, '$.event')) VIRTUAL,
     id     TEXT GENERATED ALWAYS AS (json_extract(facts, '$.id')) VIRTUAL,
     time   TEXT GENERATED ALWAYS AS (json_extract(facts, '$.time')) VIRTUAL,
-    tenant TEXT GENERATED ALWAYS AS (json_extract(facts, '$.tenant')) VIRTUAL,
-    status TEXT GENERATED ALWAYS AS (json_extract(facts, '$.status')) VIRTUAL,
-    kind   TEXT GENERATED ALWAYS AS (json_extract(facts, '$.kind')) VIRTUAL,
-    error_type TEXT GENERATED ALWAYS AS (json_extract(facts, '$.error_type')) VIRTUAL,
-    limit_name TEXT GENERATED ALWAYS AS (json_extract(facts, '$.limit_name')) VIRTUAL,
-    walls  TEXT GENERATED ALWAYS AS (json_extract(facts, '$.walls')) VIRTUAL,
-    denials INTEGER GENERATED ALWAYS AS (json_extract(facts, '$.denials')) VIRTUAL,
-    queue_ms REAL GENERATED ALWAYS AS (json_extract(facts, '$.usage.queue_ms')) VIRTUAL,
-    wall_ms REAL GENERATED ALWAYS AS (json_extract(facts, '$.usage.wall_ms')) VIRTUAL,
-    cpu_ms REAL GENERATED ALWAYS AS (json_extract(facts, '$.usage.cpu_ms')) VIRTUAL,
-    peak_memory_bytes INTEGER GENERATED ALWAYS AS (json_extract(facts, '$.usage.peak_memory_bytes')) VIRTUAL,
-    code_sha256 TEXT GENERATED ALWAYS AS (json_extract(facts, '$.code_sha256')) VIRTUAL,
-    plan_sha256 TEXT GENERATED ALWAYS AS (json_extract(facts, '$.plan_sha256')) VIRTUAL,
-    result_sha256 TEXT GENERATED ALWAYS AS (json_extract(facts, '$.result_sha256')) VIRTUAL,
-    carboy TEXT GENERATED ALWAYS AS (json_extract(facts, '$.versions.carboy')) VIRTUAL,
-    kernel TEXT GENERATED ALWAYS AS (json_extract(facts, '$.versions.kernel')) VIRTUAL,
-    python TEXT GENERATED ALWAYS AS (json_extract(facts, '$.versions.python')) VIRTUAL,
     code    TEXT,
     job     TEXT,
     outcome TEXT,
@@ -49,7 +33,25 @@ CREATE TABLE records (
 ) STRICT;
 CREATE UNIQUE INDEX records_id ON records (id);
 CREATE INDEX records_time ON records (time);
-CREATE VIEW runs AS SELECT * FROM records WHERE event = 'run';
+CREATE VIEW runs AS SELECT seq, hash, facts, event, id, time,
+    json_extract(facts, '$.tenant') AS tenant,
+    json_extract(facts, '$.status') AS status,
+    json_extract(facts, '$.kind') AS kind,
+    json_extract(facts, '$.error_type') AS error_type,
+    json_extract(facts, '$.limit_name') AS limit_name,
+    json_extract(facts, '$.walls') AS walls,
+    json_extract(facts, '$.denials') AS denials,
+    json_extract(facts, '$.usage.queue_ms') AS queue_ms,
+    json_extract(facts, '$.usage.wall_ms') AS wall_ms,
+    json_extract(facts, '$.usage.cpu_ms') AS cpu_ms,
+    json_extract(facts, '$.usage.peak_memory_bytes') AS peak_memory_bytes,
+    json_extract(facts, '$.code_sha256') AS code_sha256,
+    json_extract(facts, '$.plan_sha256') AS plan_sha256,
+    json_extract(facts, '$.result_sha256') AS result_sha256,
+    json_extract(facts, '$.versions.carboy') AS carboy,
+    json_extract(facts, '$.versions.kernel') AS kernel,
+    json_extract(facts, '$.versions.python') AS python,
+    code, job, outcome, inputs FROM records WHERE event = 'run';
 CREATE TABLE head (
     one  INTEGER PRIMARY KEY CHECK (one = 1),
     seq  INTEGER NOT NULL,

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 use serde::Serialize;
 
 use crate::error::{Cause, StoreError, While};
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, Wait};
 use crate::record::{PruneFacts, Record};
 use crate::schema;
 use crate::time::iso8601;
@@ -235,10 +235,10 @@ impl Store {
         let connection = schema::open_or_make(directory)?;
         // What is removed is overwritten, not only forgotten.
         connection.execute_batch("PRAGMA secure_delete = ON").while_doing(STEP, directory)?;
-        let mut ledger = Ledger::new(&connection).while_doing(STEP, directory)?;
+        let mut ledger = Ledger::new(connection).while_doing(STEP, directory)?;
         let mut removed = 0;
         ledger
-            .transaction(|chain| {
+            .transaction(Wait::Patiently, |chain| {
                 let through = last_to_remove(chain.connection, keep, now)?;
                 let Some((through_seq, through_hash)) = through else { return Ok(()) };
                 let gone = chain
@@ -248,7 +248,7 @@ impl Store {
                 chain.note(&iso8601(now), PruneFacts { through_seq, through_hash, removed })
             })
             .while_doing(STEP, directory)?;
-        drop(ledger);
+        let connection = ledger.connection();
         let shrink = || -> rusqlite::Result<i64> {
             if removed > 0 {
                 let mut free = connection.prepare("PRAGMA incremental_vacuum")?;

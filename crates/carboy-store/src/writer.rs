@@ -1,19 +1,21 @@
-//! The one thread that writes: records that wait together are committed together.
+//! Who writes: a run that is alone commits its record itself; otherwise one thread does, and records that wait
+//! together are committed together.
 //!
-//! A run is answered when its record is committed, so a commit is on its way to every answer. Shared by all
-//! that came meanwhile, it costs each little.
+//! A run is answered when its record is committed, so a commit is on its way to every answer. Handing a record to
+//! another thread and back takes longer than writing it. Shared by all that came meanwhile, it costs each little.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc as threads;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::error::{StoreError, While};
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, Wait};
 use crate::packages::Packages;
-use crate::record::{Asked, Bodies, Ended, VersionsOf};
+use crate::record::{Asked, Bodies, Draft, Ended, VersionsOf};
 use crate::schema;
 
 /// How many runs may be under way: each has a place in the queue before it begins, so that none waits for one
@@ -27,41 +29,49 @@ const CHECKPOINT_BYTES: usize = 4 << 20;
 /// How long the log may become before the next record waits for a checkpoint.
 const LOG_BYTES: usize = 64 << 20;
 
+const STEP: &str = "write to";
+
 /// Gives back what was recorded.
-pub(crate) type Reply = oneshot::Sender<Result<Ended, StoreError>>;
+type Reply = oneshot::Sender<Result<Ended, StoreError>>;
 
 /// What is told to the thread.
 enum Word {
-    Record(Box<Pending>),
+    Ended(Box<Pending>),
+    Ready(Box<Ready>),
     /// Answered when everything before it is written.
     Flush(oneshot::Sender<()>),
 }
 
-/// A record that is to be written.
-pub(crate) struct Pending {
-    pub asked: Asked,
-    pub ended: Ended,
-    /// For a run without an outcome.
-    pub id: String,
-    /// Nobody waits for the record of a run that was abandoned.
-    pub reply: Option<Reply>,
+/// What is known of a run before its end.
+pub(crate) enum Begun {
+    Asked(Asked),
+    Draft(Result<Draft, StoreError>),
 }
 
-/// The way to the thread. Dropping it waits until what was told is written.
+/// A run that is over, and is to be recorded. Nobody waits for the record of one that was abandoned.
+struct Pending {
+    begun: Begun,
+    ended: Ended,
+    reply: Option<Reply>,
+}
+
+/// A record that is put together, and who waits for it.
+struct Ready {
+    bodies: Bodies,
+    ended: Ended,
+    reply: Option<Reply>,
+}
+
+/// The way to the store. Dropping it waits until what was told is written.
 pub(crate) struct Writer {
-    store: PathBuf,
+    shared: Arc<Shared>,
     words: Option<mpsc::Sender<Word>>,
     thread: Option<JoinHandle<()>>,
+    copying: Option<JoinHandle<()>>,
 }
 
 /// A place in the queue.
 pub(crate) struct Place(mpsc::OwnedPermit<Word>);
-
-impl Place {
-    pub fn fill(self, pending: Pending) {
-        self.0.send(Word::Record(Box::new(pending)));
-    }
-}
 
 impl Writer {
     /// Opens or makes a store, and shows that it can be written.
@@ -73,34 +83,73 @@ impl Writer {
         let connection = schema::open_or_make(store)?;
         connection
             .execute_batch("BEGIN IMMEDIATE; UPDATE head SET seq = seq; ROLLBACK")
-            .while_doing("write to", store)?;
-        let (words, heard) = mpsc::channel(PLACES);
-        let place = store.to_path_buf();
+            .while_doing(STEP, store)?;
+        let ledger = Ledger::new(connection).while_doing(STEP, store)?;
         let (checkpoints, copying) = checkpointer(store)?;
+        let book =
+            Mutex::new(Book { ledger, checkpoints: Some(checkpoints), uncopied: 0, in_log: 0 });
+        let shared = Arc::new(Shared { store: store.into(), versions, packages, book });
+        let (words, heard) = mpsc::channel(PLACES);
         let thread = std::thread::Builder::new()
             .name("records".into())
-            .spawn(move || {
-                write(&place, &connection, Known { versions, packages }, heard, &checkpoints);
-                // The last connection that is closed copies the log into the file.
-                drop(checkpoints);
-                copying.join().ok(); // A panic of it was told.
+            .spawn({
+                let shared = shared.clone();
+                move || write(&shared, heard)
             })
             .while_doing("start the writer of", store)?;
-        Ok(Writer { store: store.into(), words: Some(words), thread: Some(thread) })
-    }
-
-    pub fn store(&self) -> &Path {
-        &self.store
+        let (thread, copying) = (Some(thread), Some(copying));
+        Ok(Writer { shared, words: Some(words), thread, copying })
     }
 
     fn gone(&self) -> StoreError {
-        StoreError::found("write to", &self.store, "its writer has ended")
+        StoreError::found(STEP, &self.shared.store, "its writer has ended")
     }
 
     /// A place for the record of a run that is about to begin.
     pub async fn place(&self) -> Result<Place, StoreError> {
         let words = self.words.clone().ok_or_else(|| self.gone())?;
         words.reserve_owned().await.map(Place).map_err(|_closed| self.gone())
+    }
+
+    /// Puts together what is known before the end, unless that takes a while.
+    pub fn draft(&self, begun: Begun) -> Begun {
+        match begun {
+            Begun::Asked(asked) if asked.is_short() && self.shared.packages.are_known() => {
+                Begun::Draft(self.shared.draft(asked))
+            }
+            begun => begun,
+        }
+    }
+
+    /// Records how a run ended, and gives that back when it is committed.
+    pub async fn end(&self, place: Place, begun: Begun, ended: Ended) -> Result<Ended, StoreError> {
+        let (reply, kept) = oneshot::channel();
+        let word = match begun {
+            Begun::Draft(draft) if ended.is_short() && self.is_alone() => {
+                let bodies = draft?.end(&ended).while_doing(STEP, &self.shared.store)?;
+                match self.shared.commit_now(&bodies) {
+                    Some(committed) => return committed.map(|()| ended),
+                    None => Word::Ready(Box::new(Ready { bodies, ended, reply: Some(reply) })),
+                }
+            }
+            begun => Word::Ended(Box::new(Pending { begun, ended, reply: Some(reply) })),
+        };
+        place.0.send(word);
+        kept.await.unwrap_or_else(|_gone| Err(self.gone()))
+    }
+
+    /// Records that a run was abandoned.
+    pub fn abandon(place: Place, begun: Begun) {
+        place.0.send(Word::Ended(Box::new(Pending {
+            begun,
+            ended: Ended::Abandoned,
+            reply: None,
+        })));
+    }
+
+    /// Whether only one run is under way or waits to be recorded: nobody waits while it is written.
+    fn is_alone(&self) -> bool {
+        self.words.as_ref().is_some_and(|words| words.max_capacity() - words.capacity() == 1)
     }
 
     /// Waits until everything told so far is written.
@@ -117,9 +166,14 @@ impl Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         self.words = None;
-        if let Some(thread) = self.thread.take() {
-            thread.join().ok(); // A panic of it was told, and there is nobody to tell again.
-        }
+        let join = |thread: &mut Option<JoinHandle<()>>| {
+            // A panic of it was told, and there is nobody to tell again.
+            thread.take().map(|thread| thread.join().ok());
+        };
+        join(&mut self.thread);
+        // The last connection that is closed copies the log into the file.
+        self.shared.book().checkpoints = None;
+        join(&mut self.copying);
     }
 }
 
@@ -143,75 +197,70 @@ fn checkpoint(connection: &Connection, mode: &str) {
     connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |_| Ok(())).ok();
 }
 
-/// What every record says alike.
-struct Known {
+/// What whoever writes works with.
+struct Shared {
+    store: PathBuf,
+    /// What every record says alike.
     versions: VersionsOf,
     packages: Packages,
+    book: Mutex<Book>,
 }
 
-/// What the thread works with.
-struct Desk<'a> {
-    store: &'a Path,
-    ledger: Ledger<'a>,
-    known: Known,
-}
-
-/// A record that is put together, and who waits for it.
-struct Ready {
-    bodies: Bodies,
-    ended: Ended,
-    reply: Option<Reply>,
+/// Only one writes at a time.
+struct Book {
+    ledger: Ledger,
+    checkpoints: Option<threads::SyncSender<()>>,
+    /// How much was written since the last checkpoint.
+    uncopied: usize,
+    in_log: usize,
 }
 
 /// Takes words until nobody can say one any more.
-fn write(
-    store: &Path,
-    connection: &Connection,
-    known: Known,
-    mut words: mpsc::Receiver<Word>,
-    checkpoints: &threads::SyncSender<()>,
-) {
-    let ledger = Ledger::new(connection).while_doing("write to", store);
-    // Without its statements it hears nobody, and whoever asks is told that it has ended.
-    let Ok(ledger) = ledger else { return };
-    let mut desk = Desk { store, ledger, known };
-    let (mut since_checkpoint, mut in_log) = (0, 0);
+fn write(shared: &Shared, mut words: mpsc::Receiver<Word>) {
+    shared.packages.look();
     while let Some(first) = words.blocking_recv() {
         let (mut ready, mut flushed, mut bytes) = (Vec::new(), Vec::new(), 0);
         let mut next = Some(first);
         while let Some(word) = next {
-            match word {
-                Word::Flush(done) => flushed.push(done),
-                Word::Record(pending) => {
-                    if let Some(made) = desk.ready(*pending) {
-                        bytes += made.bodies.bytes();
-                        ready.push(made);
-                    }
+            let made = match word {
+                Word::Flush(done) => {
+                    flushed.push(done);
+                    None
                 }
+                Word::Ended(pending) => shared.ready(*pending),
+                Word::Ready(made) => Some(*made),
+            };
+            if let Some(made) = made {
+                bytes += made.bodies.bytes();
+                ready.push(made);
             }
             let full = ready.len() >= BATCH || bytes >= BATCH_BYTES;
             next = if full { None } else { words.try_recv().ok() };
         }
-        desk.commit(ready);
+        shared.commit(ready, bytes);
         for done in flushed {
             done.send(()).ok(); // Whoever asked may be gone.
-        }
-        since_checkpoint += bytes;
-        in_log += bytes;
-        if in_log > LOG_BYTES {
-            checkpoint(connection, "RESTART");
-            (since_checkpoint, in_log) = (0, 0);
-        } else if since_checkpoint > CHECKPOINT_BYTES && checkpoints.try_send(()).is_ok() {
-            since_checkpoint = 0;
         }
     }
 }
 
-impl Desk<'_> {
+impl Shared {
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn draft(&self, asked: Asked) -> Result<Draft, StoreError> {
+        let versions = self.packages.complete(self.versions.clone(), &asked.code);
+        Draft::new(asked, versions).while_doing(STEP, &self.store)
+    }
+
     fn ready(&self, pending: Pending) -> Option<Ready> {
-        let Pending { asked, ended, id, reply } = pending;
-        let versions = self.known.packages.complete(self.known.versions.clone(), &asked.code);
-        match Bodies::new(asked, &ended, id, versions).while_doing("write to", self.store) {
+        let Pending { begun, ended, reply } = pending;
+        let draft = match begun {
+            Begun::Draft(draft) => draft,
+            Begun::Asked(asked) => self.draft(asked),
+        };
+        match draft.and_then(|draft| draft.end(&ended).while_doing(STEP, &self.store)) {
             Ok(bodies) => Some(Ready { bodies, ended, reply }),
             Err(error) => {
                 answer(reply, Err(error));
@@ -220,25 +269,61 @@ impl Desk<'_> {
         }
     }
 
-    /// Commits records together. If that fails each is tried alone, so that one that cannot be kept does not
-    /// take the others with it.
-    fn commit(&mut self, ready: Vec<Ready>) {
-        if ready.is_empty() {
-            return;
-        }
-        let together = self.append(ready.iter().map(|made| &made.bodies));
-        let alone = together.is_err() && ready.len() > 1;
-        for made in ready {
-            let kept = if alone { self.append([&made.bodies]) } else { together.clone() };
-            answer(made.reply, kept.map(|()| made.ended));
+    /// Commits one record, if that is possible without waiting for anybody.
+    fn commit_now(&self, bodies: &Bodies) -> Option<Result<(), StoreError>> {
+        let mut book = self.book.try_lock().ok().filter(|book| book.in_log <= LOG_BYTES)?;
+        let kept = book.ledger.transaction(Wait::Never, |chain| chain.append(bodies));
+        match kept {
+            Err(cause) if cause.is_busy() => None,
+            kept => {
+                book.wrote(bodies.bytes());
+                Some(kept.while_doing(STEP, &self.store))
+            }
         }
     }
 
-    fn append<'b>(&mut self, all: impl IntoIterator<Item = &'b Bodies>) -> Result<(), StoreError> {
-        let kept = self
-            .ledger
-            .transaction(|chain| all.into_iter().try_for_each(|bodies| chain.append(bodies)));
-        kept.while_doing("write to", self.store)
+    /// Commits records together. If that fails each is tried alone, so that one that cannot be kept does not
+    /// take the others with it.
+    fn commit(&self, ready: Vec<Ready>, bytes: usize) {
+        if ready.is_empty() {
+            return;
+        }
+        let mut book = self.book();
+        let together = book.append(&self.store, ready.iter().map(|made| &made.bodies));
+        let alone = together.is_err() && ready.len() > 1;
+        for made in ready {
+            let kept =
+                if alone { book.append(&self.store, [&made.bodies]) } else { together.clone() };
+            answer(made.reply, kept.map(|()| made.ended));
+        }
+        book.wrote(bytes);
+        if book.in_log > LOG_BYTES {
+            checkpoint(book.ledger.connection(), "RESTART");
+            (book.uncopied, book.in_log) = (0, 0);
+        }
+    }
+}
+
+impl Book {
+    fn append<'b>(
+        &mut self,
+        store: &Path,
+        all: impl IntoIterator<Item = &'b Bodies>,
+    ) -> Result<(), StoreError> {
+        let kept = self.ledger.transaction(Wait::Patiently, |chain| {
+            all.into_iter().try_for_each(|bodies| chain.append(bodies))
+        });
+        kept.while_doing(STEP, store)
+    }
+
+    /// Counts what was written, and has it copied when it is enough.
+    fn wrote(&mut self, bytes: usize) {
+        self.uncopied += bytes;
+        self.in_log += bytes;
+        let copy = |checkpoints: &threads::SyncSender<()>| checkpoints.try_send(()).is_ok();
+        if self.uncopied > CHECKPOINT_BYTES && self.checkpoints.as_ref().is_some_and(copy) {
+            self.uncopied = 0;
+        }
     }
 }
 

@@ -416,6 +416,26 @@ async fn two_writers_share_one_chain() {
 }
 
 #[tokio::test]
+async fn a_store_that_another_process_holds_keeps_nobody_waiting_but_its_run() {
+    let folder = recorded(1).await;
+    let recorder = Arc::new(folder.recorder(KeepInputs::Digests));
+    run(&recorder, "before").await;
+    let other = Connection::open(folder.0.join("runs.sqlite")).expect("the file");
+    other.execute_batch("BEGIN IMMEDIATE").expect("the lock");
+    let waiting = {
+        let recorder = recorder.clone();
+        tokio::spawn(async move { run(&recorder, "meanwhile").await })
+    };
+    // This runtime has one thread: it comes here only if the run does not hold it.
+    tokio::task::yield_now().await;
+    assert!(!waiting.is_finished(), "it is answered without a record");
+    other.execute_batch("COMMIT").expect("to release it");
+    let outcome = waiting.await.expect("an answer");
+    assert!(folder.store().find(&outcome.id).is_ok());
+    assert_eq!(folder.wrong(), []);
+}
+
+#[tokio::test]
 async fn a_store_that_cannot_be_written_is_an_error_that_names_it() {
     let folder = recorded(1).await;
     let recorder = folder.recorder(KeepInputs::Digests);

@@ -182,18 +182,19 @@ fn runs_that_are_the_same_each_time_have_the_same_result_when_they_are_replayed(
 fn no_answered_run_lacks_its_record_when_the_engine_is_killed() {
     let folder = Folder::new();
     let store = folder.0.join("store");
-    let wanted = size("CARBOY_KILL_RUNS", 200);
+    let wanted = size("CARBOY_KILL_RUNS", 60);
     let mut answered = BTreeSet::new();
     let mut random = std::process::id();
     while answered.len() < wanted {
         let mut pipe = Pipe::start(&store);
         random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        // Four at once, so that records share commits; killed while others are being written.
+        // Up to four at once: records share commits, and one that is alone has its own. Killed while others are
+        // being written.
         let until = answered.len() + 1 + (random >> 16) as usize % 40;
-        for id in 0..4 {
+        let mut next = 1 + u64::from(random >> 8) % 4;
+        for id in 0..next {
             pipe.run(id, &format!("result = {id}"));
         }
-        let mut next = 4;
         while answered.len() < until {
             answered.extend(pipe.answered());
             pipe.run(next, &format!("print('x' * {next})\nresult = {next}"));
@@ -213,7 +214,7 @@ fn no_answered_run_lacks_its_record_when_the_engine_is_killed() {
     let lost: Vec<_> = answered.difference(&recorded).collect();
     assert!(lost.is_empty(), "{} of {} are not recorded", lost.len(), answered.len());
     // No half record is served.
-    for id in recorded.iter().take(20) {
+    for id in recorded.iter().take(3) {
         assert!(json_of(&runs(&store, &["show", id, "--json"]))["outcome"]["id"] == json!(id));
     }
 }
