@@ -22,7 +22,7 @@ use crate::kernel::id::new_id;
 use crate::plan::{self, Base, Plan};
 use crate::pool::{Pool, PoolConfig};
 use crate::run::{self, Contact};
-use crate::runner::{RunOptions, Runner};
+use crate::runner::{RunOptions, Runner, Witness};
 use crate::tier::process::{Preload, Preloading, Process, ProcessJar, Renewal};
 use crate::tier::{Inputs, Jar, Tier};
 use crate::verdict::{self, Given};
@@ -152,7 +152,7 @@ impl Engine {
     /// What this job would be sealed to, with what it is handed. Nothing of the host is handed in yet.
     pub fn plan_of(&self, job: &Job) -> Result<Plan, RunError> {
         let mut plan = self.plan(&job.policy)?;
-        if let Some(open) = self.opening(&mut job.clone()) {
+        if let Some(open) = self.opening(&mut job.clone(), None) {
             plan.given = open()?.given();
         }
         Ok(plan)
@@ -187,7 +187,7 @@ impl Engine {
             return Ok(language::rejected(id, policy.walls, &report));
         }
         let given = Given::of(&job);
-        let inputs = match self.opening(&mut job) {
+        let inputs = match self.opening(&mut job, options.witness.clone()) {
             Some(open) => {
                 let inputs = Arc::new(elsewhere(open).await.ok_or(RunError::Cancelled)??);
                 needs.own_bytes = (needs.own_bytes + inputs.bytes()).min(self.budget.bytes);
@@ -310,6 +310,7 @@ impl Engine {
     fn opening(
         &self,
         job: &mut Job,
+        witness: Option<Arc<dyn Witness>>,
     ) -> Option<impl FnOnce() -> Result<Inputs, RequestError> + Send + use<>> {
         if job.files.is_empty() && job.mounts.is_empty() {
             return None;
@@ -317,7 +318,13 @@ impl Engine {
         let (files, mounts) = (std::mem::take(&mut job.files), std::mem::take(&mut job.mounts));
         let offered = self.pool.tier().folders().to_vec();
         let zones = [self.inputs_from.clone(), job.policy.inputs_from.clone()];
-        Some(move || files::take(files, mounts, &offered, &zones))
+        Some(move || {
+            let inputs = files::take(files, mounts, &offered, &zones)?;
+            if let Some(witness) = witness {
+                inputs.show(&*witness);
+            }
+            Ok(inputs)
+        })
     }
 
     fn base(&self) -> &Base {

@@ -47,5 +47,6 @@ pub use plan::{Plan, ablated};
 pub use pool::PoolConfig;
 pub use runner::{
     Answer, Artifacts, Call, Chunk, IN_FLIGHT, Keeper, RunOptions, Runner, Stream, ToolHost,
+    Witness,
 };
 pub use tier::process::{Preload, Preloading};

@@ -5,6 +5,7 @@
 
 use std::fmt::Debug;
 use std::io::{self, Read};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -51,6 +52,17 @@ pub struct RunOptions {
     pub tools: Option<ToolHost>,
     /// What is wanted of the files that the run leaves.
     pub artifacts: Artifacts,
+    /// Sees the files of the host that the run is given.
+    pub witness: Option<Arc<dyn Witness>>,
+}
+
+/// Sees the files of the host that a run is given, before it begins.
+///
+/// It is called on a thread on which it may block. The run waits for it, and other runs do not.
+pub trait Witness: Debug + Send + Sync {
+    /// A plain file that the code is to find under this name. `file` was opened with `O_PATH`, and the very file that
+    /// it stands for is handed in, whatever its path leads to meanwhile.
+    fn given(&self, name: &str, file: BorrowedFd<'_>);
 }
 
 /// What is wanted of the files that a run leaves. A run that leaves none costs the same with each.

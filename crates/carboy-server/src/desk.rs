@@ -110,6 +110,7 @@ impl<R: Runner, K: Clone + Eq + Hash> Desk<R, K> {
             tenant: order.tenant,
             deadline: order.deadline,
             tools: Some(ToolHost { calls, answers: answered }),
+            witness: None,
             artifacts: match (order.artifacts, &self.keeper) {
                 (ArtifactWish::None, _) => Artifacts::None,
                 (ArtifactWish::Keep, Some(keeper)) => Artifacts::Keep(keeper.clone()),

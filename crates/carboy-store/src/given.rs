@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
 use std::io::Read;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::sync::{Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
+use carboy_engine::Witness;
 use carboy_protocol::FileSource;
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
@@ -35,39 +38,54 @@ pub struct GivenFile {
     pub modified: Option<String>,
 }
 
-/// What is known of files. It may read them.
-pub fn given(files: &BTreeMap<String, FileSource>) -> Vec<GivenFile> {
-    let look = |(name, source): (&String, &FileSource)| {
-        let unknown =
-            GivenFile { name: name.clone(), path: None, bytes: None, sha256: None, modified: None };
-        let content = |bytes: &[u8]| GivenFile {
-            bytes: Some(bytes.len() as u64),
-            sha256: Some(sha256(bytes)),
-            ..unknown.clone()
-        };
-        match source {
-            FileSource::Text(text) => content(text.as_bytes()),
-            FileSource::Base64(bytes) => content(bytes),
-            FileSource::Path(path) => {
-                on_host(path, GivenFile { path: Some(path.clone()), ..unknown })
+/// What is known of the files of a run: at once of those that came with its job, and of those of the host when the
+/// engine has opened them.
+#[derive(Debug)]
+pub struct GivenFiles(Mutex<Vec<GivenFile>>);
+
+impl GivenFiles {
+    /// The files of a job. It reads those that came with it.
+    pub fn of(files: &BTreeMap<String, FileSource>) -> GivenFiles {
+        let look = |(name, source): (&String, &FileSource)| {
+            let name = name.clone();
+            let unknown = GivenFile { name, path: None, bytes: None, sha256: None, modified: None };
+            let content = |bytes: &[u8]| GivenFile {
+                bytes: Some(bytes.len() as u64),
+                sha256: Some(sha256(bytes)),
+                ..unknown.clone()
+            };
+            match source {
+                FileSource::Text(text) => content(text.as_bytes()),
+                FileSource::Base64(bytes) => content(bytes),
+                FileSource::Path(path) => GivenFile { path: Some(path.clone()), ..unknown.clone() },
             }
-        }
-    };
-    files.iter().map(look).collect()
+        };
+        GivenFiles(Mutex::new(files.iter().map(look).collect()))
+    }
+
+    /// What is known by now. Of a file of the host that the engine did not open only its path is.
+    pub fn known(&self) -> Vec<GivenFile> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
-/// A file of the host. What is no plain file, or cannot be read, is the engine's to refuse. Nothing here waits for
-/// whoever else has it open: what a name leads to can change at any moment.
-fn on_host(path: &str, mut found: GivenFile) -> GivenFile {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    // Only a name of a plain file is opened: opening a device can do something.
-    if !std::fs::metadata(path).is_ok_and(|about| about.is_file()) {
-        return found;
+impl Witness for GivenFiles {
+    fn given(&self, name: &str, file: BorrowedFd<'_>) {
+        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = files.iter_mut().find(|given| given.name == name) {
+            look_at(file, found);
+        }
     }
-    let Ok(file) = rustix::fs::open(path, flags, Mode::empty()).map(File::from) else {
-        return found;
-    };
-    let Some(about) = file.metadata().ok().filter(Metadata::is_file) else { return found };
+}
+
+/// A plain file of the host, which was opened without the right to read it: what its path leads to by now may be
+/// another.
+fn look_at(held: BorrowedFd<'_>, found: &mut GivenFile) {
+    let again = format!("/proc/self/fd/{}", held.as_raw_fd());
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    // One that cannot be read here is the engine's to refuse.
+    let Ok(file) = rustix::fs::open(again, flags, Mode::empty()).map(File::from) else { return };
+    let Some(about) = file.metadata().ok().filter(Metadata::is_file) else { return };
     found.bytes = Some(about.len());
     found.modified = about.modified().ok().map(|time| iso8601(time.max(UNIX_EPOCH)));
     // The kernel's own files claim to be empty and are not: reading one can take what it has from somebody else.
@@ -79,5 +97,4 @@ fn on_host(path: &str, mut found: GivenFile) -> GivenFile {
         }
         _ => None,
     };
-    found
 }

@@ -8,8 +8,9 @@ use std::time::Duration;
 use rusqlite::{Connection, params};
 
 use crate::digest::sha256;
+use crate::draft::Bodies;
 use crate::error::Cause;
-use crate::record::{About, Bodies, Event, FactsToWrite, PruneFacts};
+use crate::record::{About, Event, FactsToWrite, PruneFacts};
 use crate::schema::PATIENCE;
 
 /// The statements that append. Each is prepared once.

@@ -24,6 +24,7 @@
 #[cfg(feature = "objects")]
 mod artifacts;
 mod digest;
+mod draft;
 mod error;
 mod folder;
 mod given;
@@ -42,7 +43,7 @@ pub use artifacts::{ArtifactStore, Content};
 pub use digest::{Digest, sha256};
 pub use error::StoreError;
 pub use folder::{Existing, OutFolder, RunFolders};
-pub use given::{GivenFile, given};
+pub use given::{GivenFile, GivenFiles};
 pub use record::{
     About, Event, Facts, InputDigest, JobRest, KeepInputs, PruneFacts, Record, RunFacts, RunStatus,
     VersionsOf, result_sha256,

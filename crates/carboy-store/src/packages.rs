@@ -16,6 +16,9 @@ use crate::record::VersionsOf;
 /// The most bytes that are read of a list.
 const MOST: u64 = 8 << 20;
 
+/// Whose word names and versions are.
+const SOURCE: &str = "dist-info and import statements";
+
 /// What is installed.
 struct Installed {
     /// The distributions that have modules of a name: each its own name and version.
@@ -53,6 +56,9 @@ impl Packages {
         let named = preloaded.chain(imports(code));
         let found = named.filter_map(|module| installed.by_module.get(module)).flatten();
         versions.packages = found.cloned().collect();
+        if !versions.packages.is_empty() {
+            versions.packages_from = SOURCE.into();
+        }
         versions
     }
 }

@@ -6,17 +6,18 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use carboy_engine::{Engine, EngineError, RunError, RunOptions, Runner, new_id};
 use carboy_protocol::{Job, Outcome, Policy};
 
 use crate::digest::sha256;
+use crate::draft::{self, Asked, Ended, Inputs, digests};
 use crate::error::StoreError;
-use crate::given::given;
+use crate::given::GivenFiles;
 use crate::packages::Packages;
-use crate::record::{self, Asked, Ended, Inputs, KeepInputs, VersionsOf, digests};
+use crate::record::{KeepInputs, VersionsOf};
 use crate::time::iso8601;
 use crate::writer::{Begun, Place, Writer};
 
@@ -116,9 +117,10 @@ impl<R: Describe> Recorder<R> {
         options: RunOptions,
     ) -> Result<Outcome, RunError> {
         let place = desk.writer.place().await.map_err(unrecorded)?;
-        let (job, asked) = desk.asked(job, &options).await?;
-        let parts = Some((place, Begun::Asked(asked)));
-        let mut entry = Entry { desk, parts };
+        let (job, asked, files) = desk.asked(job, &options).await?;
+        let parts = Some((place, Begun::Asked(Box::new(asked))));
+        let options = RunOptions { witness: files.clone().map(|files| files as _), ..options };
+        let mut entry = Entry { desk, files, parts };
         // While the code runs nobody waits for what can be put together already.
         let (ran, ()) = tokio::join!(biased; self.runner.run_with(job, options), async {
             entry.draft(&self.runner);
@@ -162,12 +164,16 @@ impl Desk {
     }
 
     /// Takes what its record needs of a job.
-    async fn asked(&self, job: Job, options: &RunOptions) -> Result<(Job, Asked), RunError> {
+    async fn asked(
+        &self,
+        job: Job,
+        options: &RunOptions,
+    ) -> Result<(Job, Asked, Option<Arc<GivenFiles>>), RunError> {
         let bytes: usize = job.inputs.values().map(|value| value.get().len()).sum();
         let keep = self.keep == KeepInputs::Bytes;
         let (job, inputs, files) = if job.files.is_empty() && (keep || bytes <= SHORT_INPUTS) {
             let values = job.inputs.clone();
-            (job, Inputs::Bytes { values, keep }, vec![])
+            (job, Inputs::Bytes { values, keep }, None)
         } else {
             let hashed = tokio::task::spawn_blocking(move || {
                 let inputs = if keep {
@@ -175,7 +181,7 @@ impl Desk {
                 } else {
                     Inputs::Digests(digests(&job.inputs))
                 };
-                let files = given(&job.files);
+                let files = Some(Arc::new(GivenFiles::of(&job.files)));
                 (job, inputs, files)
             });
             hashed.await.map_err(|error| EngineError::Os {
@@ -189,21 +195,32 @@ impl Desk {
             tenant: options.tenant.clone(),
             code: job.code.clone(),
             plan_sha256: None,
-            rest: record::rest(&job, self.keep),
+            rest: draft::rest(&job, self.keep),
             inputs,
-            files,
+            files: files.as_ref().map_or(vec![], |files| files.known()),
         };
-        Ok((job, asked))
+        Ok((job, asked, files))
     }
 }
 
 /// A run that has begun, until it has an end. Dropping it is an end too.
 struct Entry<'a> {
     desk: &'a Desk,
+    files: Option<Arc<GivenFiles>>,
     parts: Option<(Place, Begun)>,
 }
 
 impl Entry<'_> {
+    /// What there is to record.
+    fn take(&mut self) -> Option<(Place, Begun)> {
+        let mut parts = self.parts.take();
+        // Files of the host are only known when the engine has opened them.
+        if let (Some(files), Some((_, Begun::Asked(asked)))) = (&self.files, &mut parts) {
+            asked.files = files.known();
+        }
+        parts
+    }
+
     /// Puts together what does not depend on the run's end.
     fn draft(&mut self, runner: &impl Describe) {
         if let Some((place, mut begun)) = self.parts.take() {
@@ -216,7 +233,7 @@ impl Entry<'_> {
 
     /// Records the run's end.
     async fn end(mut self, ended: Ended) -> Result<Ended, StoreError> {
-        match self.parts.take() {
+        match self.take() {
             Some((place, begun)) => self.desk.writer.end(place, begun, ended).await,
             None => Ok(ended),
         }
@@ -225,7 +242,7 @@ impl Entry<'_> {
 
 impl Drop for Entry<'_> {
     fn drop(&mut self) {
-        if let Some((place, begun)) = self.parts.take() {
+        if let Some((place, begun)) = self.take() {
             Writer::abandon(place, begun);
         }
     }
@@ -234,8 +251,11 @@ impl Drop for Entry<'_> {
 impl<R: Describe> Runner for Recorder<R> {
     async fn run_with(&self, job: Job, options: RunOptions) -> Result<Outcome, RunError> {
         match &self.desk {
-            None => self.runner.run_with(job, options).await,
-            Some(desk) => self.run_recorded(desk, job, options).await,
+            // A job without code runs nothing: callers wait with one until modules are preloaded.
+            Some(desk) if !job.code.trim().is_empty() => {
+                self.run_recorded(desk, job, options).await
+            }
+            _ => self.runner.run_with(job, options).await,
         }
     }
 

@@ -89,6 +89,10 @@ pub(crate) fn open_or_make(store: &Path) -> Result<Connection, StoreError> {
 /// Opens a store to read.
 pub(crate) fn open(store: &Path) -> Result<Connection, StoreError> {
     const STEP: &str = "open";
+    if store.is_file() {
+        let what = "that is a file, and a store is a directory with a file runs.sqlite in it";
+        return Err(StoreError::found(STEP, store, what));
+    }
     if !file(store).exists() {
         let what = format!("there is no {}", file(store).display());
         return Err(StoreError::found(STEP, store, what));

@@ -12,10 +12,11 @@ use std::thread::JoinHandle;
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::draft::{Asked, Bodies, Draft, Ended};
 use crate::error::{StoreError, While};
 use crate::ledger::{Ledger, Wait};
 use crate::packages::Packages;
-use crate::record::{Asked, Bodies, Draft, Ended, VersionsOf};
+use crate::record::VersionsOf;
 use crate::schema;
 
 /// How many runs may be under way: each has a place in the queue before it begins, so that none waits for one
@@ -44,7 +45,7 @@ enum Word {
 
 /// What is known of a run before its end.
 pub(crate) enum Begun {
-    Asked(Asked),
+    Asked(Box<Asked>),
     Draft(Result<Draft, StoreError>),
 }
 
@@ -115,7 +116,7 @@ impl Writer {
     pub fn draft(&self, begun: Begun) -> Begun {
         match begun {
             Begun::Asked(asked) if asked.is_short() && self.shared.packages.are_known() => {
-                Begun::Draft(self.shared.draft(asked))
+                Begun::Draft(self.shared.draft(*asked))
             }
             begun => begun,
         }
@@ -258,7 +259,7 @@ impl Shared {
         let Pending { begun, ended, reply } = pending;
         let draft = match begun {
             Begun::Draft(draft) => draft,
-            Begun::Asked(asked) => self.draft(asked),
+            Begun::Asked(asked) => self.draft(*asked),
         };
         match draft.and_then(|draft| draft.end(&ended).while_doing(STEP, &self.store)) {
             Ok(bodies) => Some(Ready { bodies, ended, reply }),

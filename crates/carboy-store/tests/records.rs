@@ -1,5 +1,6 @@
 //! What a store promises, on a runner that answers as the code of its job says.
 
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -12,6 +13,7 @@ use carboy_store::{
     VersionsOf, sha256,
 };
 use rusqlite::Connection;
+use rustix::fs::{Mode, OFlags, open};
 use serde_json::value::RawValue;
 
 /// Answers with the golden outcome, with the job's code as its result, under an id of its own.
@@ -26,7 +28,19 @@ fn golden() -> Outcome {
 }
 
 impl Runner for Scripted {
-    async fn run_with(&self, job: Job, _options: RunOptions) -> Result<Outcome, RunError> {
+    async fn run_with(&self, job: Job, options: RunOptions) -> Result<Outcome, RunError> {
+        for (name, source) in &job.files {
+            if let (FileSource::Path(path), Some(witness)) = (source, &options.witness) {
+                let held =
+                    open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).expect("a file");
+                if job.code == "swap" {
+                    let other = format!("{path}.other");
+                    std::fs::write(&other, "something else").expect("a file");
+                    std::fs::rename(other, path).expect("another file in its place");
+                }
+                witness.given(name, held.as_fd());
+            }
+        }
         match job.code.as_str() {
             "fail" => Err(RunError::Engine(EngineError::ZygoteGone)),
             "cancel" => Err(RunError::Cancelled),
@@ -502,6 +516,15 @@ async fn without_a_store_nothing_is_recorded_and_runs_are_answered() {
 }
 
 #[tokio::test]
+async fn a_job_without_code_runs_nothing_and_leaves_no_record() {
+    let folder = Folder::new();
+    let recorder = folder.recorder(KeepInputs::Digests);
+    run(&recorder, "").await;
+    run(&recorder, " \n").await;
+    assert_eq!(folder.store().list(&Query::default()).expect("a list").len(), 0);
+}
+
+#[tokio::test]
 async fn files_are_known_by_digests_and_their_bytes_are_not_kept() {
     let folder = Folder::new();
     std::fs::create_dir_all(&folder.0).expect("a folder");
@@ -523,5 +546,11 @@ async fn files_are_known_by_digests_and_their_bytes_are_not_kept() {
         let rest = record.job.expect("a job");
         assert_eq!((rest.files.len(), rest.mounts["/data"].as_str()), (kept, "/srv/data"));
     }
+    // What its path leads to meanwhile is not what the run was given.
+    let recorder = folder.recorder(KeepInputs::Digests);
+    let job = Job::new("swap").with_file("data.csv", FileSource::Path(path.clone()));
+    let outcome = recorder.run_with(job, RunOptions::default()).await.expect("an outcome");
+    let record = folder.store().find(&outcome.id).expect("a record");
+    assert_eq!(run_facts(&record.facts.about).files[0].sha256, Some(sha256("a,b\n")));
     assert_eq!(folder.wrong(), []);
 }

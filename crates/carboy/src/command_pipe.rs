@@ -41,7 +41,7 @@ pub async fn serve(
     };
     let engine = Engine::new(config)?;
     let python = engine.python().version.clone();
-    let recorder = Recorder::open(engine, arguments.records.config())?;
+    let recorder = Recorder::open(engine, arguments.records.config()?)?;
     let mut desk = Desk::new(recorder);
     if let Some(folder) = &arguments.artifacts {
         desk = desk.keeping(Arc::new(made(folder)?));

@@ -1,5 +1,6 @@
 //! `carboy runs`: what remains of runs.
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
@@ -13,15 +14,17 @@ use crate::runs::arguments::{DIFFERS, Prune, Runs, Verify, What};
 use crate::runs::{export, list, replay, show};
 
 pub async fn runs(arguments: Runs) -> Result<ExitCode, Failure> {
+    arguments.check()?;
+    let directory = arguments.directory()?;
     match arguments.what {
-        None => list::list(&arguments.list),
-        Some(What::List(list)) => list::list(&list),
-        Some(What::Show(show)) => show::show(&show),
-        Some(What::Replay(replay)) => replay::replay(replay).await,
-        Some(What::Export(export)) => export::export(&export),
-        Some(What::Verify(verify)) => self::verify(&verify),
+        None => list::list(&directory, &arguments.list),
+        Some(What::List(list)) => list::list(&directory, &list),
+        Some(What::Show(show)) => show::show(&directory, &show),
+        Some(What::Replay(replay)) => replay::replay(&directory, replay).await,
+        Some(What::Export(export)) => export::export(&directory, &export),
+        Some(What::Verify(verify)) => self::verify(&directory, &verify),
         Some(What::Head(head)) => {
-            let found = Store::open(head.place.directory()?)?.head()?;
+            let found = Store::open(directory)?.head()?;
             if head.json {
                 print_json(&found)?;
             } else {
@@ -29,7 +32,7 @@ pub async fn runs(arguments: Runs) -> Result<ExitCode, Failure> {
             }
             Ok(ExitCode::SUCCESS)
         }
-        Some(What::Prune(prune)) => self::prune(&prune),
+        Some(What::Prune(prune)) => self::prune(&directory, &prune),
     }
 }
 
@@ -39,9 +42,9 @@ impl From<StoreError> for Failure {
     }
 }
 
-fn verify(arguments: &Verify) -> Result<ExitCode, Failure> {
+fn verify(directory: &Path, arguments: &Verify) -> Result<ExitCode, Failure> {
     let noted = arguments.head.as_deref().map(noted).transpose()?;
-    let store = Store::open(arguments.place.directory()?)?;
+    let store = Store::open(directory)?;
     let report = store.verify(noted.as_ref())?;
     if arguments.json {
         print_json(&report)?;
@@ -89,7 +92,7 @@ fn noted(text: &str) -> Result<Head, Failure> {
     })
 }
 
-fn prune(arguments: &Prune) -> Result<ExitCode, Failure> {
+fn prune(directory: &Path, arguments: &Prune) -> Result<ExitCode, Failure> {
     let bytes = arguments.keep_bytes.as_deref().map(|text| {
         quantity::parse(text).ok_or_else(|| {
             Failure::usage(
@@ -100,7 +103,7 @@ fn prune(arguments: &Prune) -> Result<ExitCode, Failure> {
     });
     let day = Duration::from_secs(86_400);
     let keep = Keep { age: arguments.keep_days.map(|days| day * days), bytes: bytes.transpose()? };
-    let removed = Store::prune(&arguments.place.directory()?, keep, SystemTime::now())?;
+    let removed = Store::prune(directory, keep, SystemTime::now())?;
     if arguments.json {
         print_json(&removed)?;
     } else {

@@ -29,7 +29,7 @@ impl Recording {
             Some(None) => Some(usual()?),
             None => named(),
         };
-        Ok(config(directory, self.record_inputs))
+        config(directory, self.record_inputs)
     }
 }
 
@@ -46,14 +46,20 @@ pub struct Records {
 
 impl Records {
     /// Where the records go, if there are to be any.
-    pub fn config(self) -> Option<StoreConfig> {
+    pub fn config(self) -> Result<Option<StoreConfig>, Failure> {
         config(self.store.or_else(named), self.record_inputs)
     }
 }
 
-fn config(directory: Option<PathBuf>, keep: bool) -> Option<StoreConfig> {
+fn config(directory: Option<PathBuf>, keep: bool) -> Result<Option<StoreConfig>, Failure> {
     let inputs = if keep { KeepInputs::Bytes } else { KeepInputs::Digests };
-    Some(StoreConfig { directory: directory?, inputs })
+    if directory.is_none() && keep {
+        return Err(Failure::usage(
+            "--record-inputs has no effect: nothing is recorded",
+            "name a store too: with --record or --store, or in CARBOY_STORE",
+        ));
+    }
+    Ok(directory.map(|directory| StoreConfig { directory, inputs }))
 }
 
 /// The store that the environment names.

@@ -45,3 +45,16 @@ def test_a_store_that_cannot_be_written_is_our_failure(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(carboy.EngineError, match="the run store"):
         carboy.Sandbox(store=tmp_path / "file").run("1")
+
+
+def test_keeping_inputs_without_a_store_is_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CARBOY_STORE", raising=False)
+    with pytest.raises(carboy.RequestError, match="nothing is recorded"):
+        carboy.Sandbox(record_inputs=True)
+
+
+def test_waiting_for_modules_leaves_no_record(tmp_path: Path) -> None:
+    with carboy.Sandbox(store=tmp_path / "store", preload=["json"]) as box:
+        assert box.runs.find() == []
+        outcome = box.run("import json; result = json.dumps([1])")
+        assert [run.id for run in box.runs.find()] == [outcome.id]

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use carboy_jail::{Given, GivenSource, HostSource, Link};
 use carboy_protocol::{INPUT_FOLDERS, INPUT_ROOT};
 use rustix::fs::{MemfdFlags, memfd_create};
+
+use crate::runner::Witness;
 
 /// What one thing consists of.
 #[derive(Debug)]
@@ -40,6 +42,18 @@ impl Inputs {
             Source::Host { .. } => 0,
         };
         self.0.iter().map(length).sum()
+    }
+
+    /// Shows the files of the host that have names to somebody.
+    pub fn show(&self, witness: &dyn Witness) {
+        for input in self.0.iter().filter(|input| input.folder == INPUTS) {
+            if let (Source::Host { source, held }, Some(name)) = (&input.source, input.below.to_str())
+                // A mount has a place, and no name.
+                && !source.name.starts_with('/')
+            {
+                witness.given(name, held.as_fd());
+            }
+        }
     }
 
     /// How it is told to whoever hands it in.

@@ -11,12 +11,14 @@ use crate::recording;
 pub const DIFFERS: u8 = 1;
 
 #[derive(Args)]
-#[command(args_conflicts_with_subcommands = true)]
 pub struct Runs {
     #[command(subcommand)]
     pub what: Option<What>,
     #[command(flatten)]
     pub list: List,
+    /// The store's directory, if not CARBOY_STORE
+    #[arg(long, value_name = "DIR", global = true)]
+    store: Option<PathBuf>,
 }
 
 #[derive(Subcommand)]
@@ -51,21 +53,29 @@ impl Runs {
             Some(What::Prune(prune)) => prune.json,
         }
     }
-}
 
-/// The store, which every command needs.
-#[derive(Args)]
-pub struct Place {
-    /// The store's directory, if not CARBOY_STORE
-    #[arg(long, value_name = "DIR")]
-    store: Option<PathBuf>,
-}
-
-impl Place {
+    /// The store that is meant.
     pub fn directory(&self) -> Result<PathBuf, Failure> {
         self.store.clone().map_or_else(recording::usual, Ok)
     }
+
+    /// What filters a list stands before no other command: it would do nothing there.
+    pub fn check(&self) -> Result<(), Failure> {
+        let List { status, kind, tenant, since, until, text, most, json } = &self.list;
+        let names = [tenant, since, until, text];
+        let is_list = status.is_none() && kind.is_none() && names.iter().all(|name| name.is_none());
+        if self.what.is_none() || (is_list && *most == MOST && !json) {
+            return Ok(());
+        }
+        Err(Failure::usage(
+            "an option of `runs` stands before another command, where only --store may",
+            "write options behind the command they belong to, for example `carboy runs list --status ok`",
+        ))
+    }
 }
+
+/// How many runs a list has if nothing else was typed.
+const MOST: u64 = 20;
 
 #[derive(Clone, Copy, ValueEnum)]
 pub enum StatusName {
@@ -87,8 +97,6 @@ pub enum KindName {
 
 #[derive(Args)]
 pub struct List {
-    #[command(flatten)]
-    pub place: Place,
     /// Only runs that ended so: error is the code's, failed is carboy's
     #[arg(long)]
     pub status: Option<StatusName>,
@@ -108,7 +116,7 @@ pub struct List {
     #[arg(long)]
     pub text: Option<String>,
     /// At most so many
-    #[arg(long, short = 'n', value_name = "COUNT", default_value_t = 20)]
+    #[arg(long, short = 'n', value_name = "COUNT", default_value_t = MOST)]
     pub most: u64,
     /// Print the list as JSON
     #[arg(long)]
@@ -119,8 +127,6 @@ pub struct List {
 pub struct Show {
     /// Its id, or as many of its digits as tell it apart; `last` is the newest
     pub id: String,
-    #[command(flatten)]
-    pub place: Place,
     /// Write one page that needs nothing else to this file, or - for standard output
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     pub html: Option<PathBuf>,
@@ -133,8 +139,6 @@ pub struct Show {
 pub struct Replay {
     /// Its id, or as many of its digits as tell it apart; `last` is the newest
     pub id: String,
-    #[command(flatten)]
-    pub place: Place,
     /// The interpreter, if not the one that is recorded
     #[arg(long, value_name = "PATH")]
     pub python: Option<PathBuf>,
@@ -150,14 +154,10 @@ pub struct Replay {
 pub struct Export {
     /// Its id, or as many of its digits as tell it apart; `last` is the newest
     pub id: String,
-    #[command(flatten)]
-    pub place: Place,
 }
 
 #[derive(Args)]
 pub struct Verify {
-    #[command(flatten)]
-    pub place: Place,
     /// A head that was noted elsewhere, as `carboy runs head` prints it, which the chain must contain
     #[arg(long, value_name = "NUMBER:HASH")]
     pub head: Option<String>,
@@ -168,8 +168,6 @@ pub struct Verify {
 
 #[derive(Args)]
 pub struct Head {
-    #[command(flatten)]
-    pub place: Place,
     /// Print it as JSON
     #[arg(long)]
     pub json: bool,
@@ -178,8 +176,6 @@ pub struct Head {
 #[derive(Args)]
 #[command(group = clap::ArgGroup::new("keep").required(true).multiple(true).args(["keep_days", "keep_bytes"]))]
 pub struct Prune {
-    #[command(flatten)]
-    pub place: Place,
     /// Remove what is older than so many days
     #[arg(long, value_name = "DAYS")]
     pub keep_days: Option<u32>,

@@ -1,16 +1,19 @@
 //! One recorded run as a plain Python file.
 
+use std::path::Path;
 use std::process::ExitCode;
 
+use carboy_protocol::Policy;
 use carboy_store::{Record, RunFacts, Store};
+use serde_json::Value;
 
 use super::arguments::Export;
 use super::words::{end_of, given_words, run_of};
 use crate::failure::{Failure, print_guest};
 use crate::guest_text::visible;
 
-pub fn export(arguments: &Export) -> Result<ExitCode, Failure> {
-    let record = Store::open(arguments.place.directory()?)?.find(&arguments.id)?;
+pub fn export(directory: &Path, arguments: &Export) -> Result<ExitCode, Failure> {
+    let record = Store::open(directory)?.find(&arguments.id)?;
     let text = script(&record, run_of(&record)?)?;
     print_guest(&text)?;
     Ok(ExitCode::SUCCESS)
@@ -32,6 +35,9 @@ fn script(record: &Record, run: &RunFacts) -> Result<String, Failure> {
     for file in &run.files {
         head.push(format!("File, in /inputs: {}.", given_words(file)));
     }
+    for (place, path) in record.job.iter().flat_map(|job| &job.mounts) {
+        head.push(format!("Mount: {place} from {path}, as it was then."));
+    }
     for tool in record.job.iter().flat_map(|job| &job.tools) {
         head.push(format!(
             "It could call {}, a function of its caller's, which is not here.",
@@ -42,11 +48,13 @@ fn script(record: &Record, run: &RunFacts) -> Result<String, Failure> {
         head.push(format!("SHA-256 of its result: {sha256}."));
     }
     head.push(String::new());
+    if let Some(policy) = record.job.as_ref().and_then(|job| differs(&job.policy)) {
+        head.push(format!("POLICY.json, where the policy is not the default: {policy}"));
+    }
+    head.push(format!("Behind walls: {}", command(record, run)));
     head.push(
-        "Behind walls: carboy run FILE. Nobody has reviewed this code: `python3 FILE` runs it"
-            .into(),
+        "Nobody has reviewed this code: `python3 FILE` runs it with all that you may do.".into(),
     );
-    head.push("with all that you may do.".into());
     let mut text: String = head.iter().map(|line| comment(line)).collect();
     text.push('\n');
     let code = record.code.as_deref().unwrap_or_default();
@@ -58,6 +66,62 @@ fn script(record: &Record, run: &RunFacts) -> Result<String, Failure> {
         text.push('\n');
     }
     Ok(text)
+}
+
+/// What of a policy is not the default, as JSON.
+fn differs(policy: &Policy) -> Option<String> {
+    let values = |policy: &Policy| serde_json::to_value(policy).ok();
+    let different = difference(&values(policy)?, &values(&Policy::default())?)?;
+    serde_json::to_string(&different).ok()
+}
+
+/// The parts of a JSON value that another does not have.
+fn difference(value: &Value, usual: &Value) -> Option<Value> {
+    match (value, usual) {
+        (Value::Object(fields), Value::Object(usual)) => {
+            let other = |(name, value): (&String, &Value)| {
+                let value = difference(value, usual.get(name).unwrap_or(&Value::Null))?;
+                Some((name.clone(), value))
+            };
+            let fields: serde_json::Map<_, _> = fields.iter().filter_map(other).collect();
+            (!fields.is_empty()).then_some(Value::Object(fields))
+        }
+        (value, usual) => (value != usual).then(|| value.clone()),
+    }
+}
+
+/// How to run it again: what it was given by the same options.
+fn command(record: &Record, run: &RunFacts) -> String {
+    let mut words = vec!["carboy run".to_owned()];
+    let mut option = |name: &str, value: &str| words.push(format!("--{name} {}", quoted(value)));
+    if record.job.as_ref().is_some_and(|job| differs(&job.policy).is_some()) {
+        option("policy", "POLICY.json");
+    } else {
+        option("walls", run.walls.as_str());
+    }
+    if !run.versions.preload.is_empty() {
+        option("preload", &run.versions.preload.join(","));
+    }
+    if run.inputs.iter().any(|input| input.name == "context") && record.inputs.is_none() {
+        option("input", "@JSON-FILE");
+    }
+    for file in &run.files {
+        option("file", &format!("{}={}", file.name, file.path.as_deref().unwrap_or("PATH")));
+    }
+    for (place, path) in record.job.iter().flat_map(|job| &job.mounts) {
+        option("mount", &format!("{place}={path}"));
+    }
+    words.push("FILE".into());
+    words.join(" ")
+}
+
+/// A word as a shell reads it.
+fn quoted(word: &str) -> String {
+    let plain = |char: char| char.is_ascii_alphanumeric() || "/._-=@:,+".contains(char);
+    if word.chars().all(plain) {
+        return word.into();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 /// One line, whatever is in it.
@@ -121,6 +185,16 @@ mod tests {
         assert_eq!(after_future(&format!("{one}x = 1\n")), one.len());
         let long = "from __future__ import (\n    annotations,\n)\n";
         assert_eq!(after_future(&format!("{long}x = (1)\n")), long.len());
+    }
+
+    #[test]
+    fn a_word_is_one_word_of_a_shell() {
+        assert_eq!(quoted("/data=/srv/a-b_c.csv"), "/data=/srv/a-b_c.csv");
+        assert_eq!(quoted("a b'; rm $x"), "'a b'\\''; rm $x'");
+        assert_eq!(differs(&Policy::default()), None);
+        let mut policy = Policy::default();
+        policy.limits.wall_ms = 1234;
+        assert_eq!(differs(&policy).as_deref(), Some(r#"{"limits":{"wall_ms":1234}}"#));
     }
 
     #[test]

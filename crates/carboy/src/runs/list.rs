@@ -1,5 +1,6 @@
 //! Recorded runs as a table.
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
@@ -11,7 +12,7 @@ use crate::failure::{Failure, print, print_json};
 use crate::guest_text::{one_line, visible};
 use crate::paint::Paint;
 
-pub fn list(arguments: &List) -> Result<ExitCode, Failure> {
+pub fn list(directory: &Path, arguments: &List) -> Result<ExitCode, Failure> {
     let now = SystemTime::now();
     let time = |text: &Option<String>| {
         let read = |text: &String| {
@@ -33,7 +34,7 @@ pub fn list(arguments: &List) -> Result<ExitCode, Failure> {
         text: arguments.text.clone(),
         most: Some(arguments.most),
     };
-    let rows = Store::open(arguments.place.directory()?)?.list(&query)?;
+    let rows = Store::open(directory)?.list(&query)?;
     if arguments.json {
         print_json(&rows)?;
     } else {

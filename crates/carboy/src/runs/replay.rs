@@ -1,11 +1,15 @@
 //! A recorded run once more, and what differs.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use carboy_engine::{Config, Engine, Installation, PoolConfig, Versions};
+use carboy_engine::{Config, Engine, Installation, PoolConfig, RunOptions, Versions, Witness};
 use carboy_protocol::{Job, Outcome};
-use carboy_store::{Describe, GivenFile, Record, RunFacts, Store, given, result_sha256, sha256};
+use carboy_store::{
+    Describe, GivenFile, GivenFiles, Record, RunFacts, Store, result_sha256, sha256,
+};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -40,8 +44,8 @@ struct Replayed {
     now: Outcome,
 }
 
-pub async fn replay(arguments: Replay) -> Result<ExitCode, Failure> {
-    let record = Store::open(arguments.place.directory()?)?.find(&arguments.id)?;
+pub async fn replay(directory: &Path, arguments: Replay) -> Result<ExitCode, Failure> {
+    let record = Store::open(directory)?.find(&arguments.id)?;
     let run = run_of(&record)?;
     let typed = arguments.input.as_deref().map(input).transpose()?;
     let job = job(&record, run, typed)?;
@@ -55,8 +59,9 @@ pub async fn replay(arguments: Replay) -> Result<ExitCode, Failure> {
     })?;
     let plan = Describe::plan(&engine, &job.policy).map(sha256);
     let versions = carboy_store::described(&engine, &job.code);
-    let files = given(&job.files);
-    let ran = engine.run(job).await;
+    let files = Arc::new(GivenFiles::of(&job.files));
+    let witness: Option<Arc<dyn Witness>> = Some(files.clone());
+    let ran = engine.run_with(job, RunOptions { witness, ..RunOptions::default() }).await;
     engine.shutdown().await;
     let now = ran?;
     let mut surroundings = Differences::default();
@@ -69,7 +74,11 @@ pub async fn replay(arguments: Replay) -> Result<ExitCode, Failure> {
     surroundings.compare("packages", Some(listed(&was.packages)), Some(listed(&versions.packages)));
     let (then, today) = (was.environment_sha256.clone(), versions.environment_sha256);
     surroundings.compare("installed packages", then, today);
-    surroundings.compare("files it was given", Some(named(&run.files)), Some(named(&files)));
+    surroundings.compare(
+        "files it was given",
+        Some(named(&run.files)),
+        Some(named(&files.known())),
+    );
     let outcome = outcome(&record, run, &now);
     let same = outcome.is_empty();
     let replayed =

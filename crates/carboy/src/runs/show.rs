@@ -12,8 +12,8 @@ use crate::failure::{Failure, print, print_guest, print_json};
 use crate::guest_text::visible;
 use crate::paint::Paint;
 
-pub fn show(arguments: &Show) -> Result<ExitCode, Failure> {
-    let record = Store::open(arguments.place.directory()?)?.find(&arguments.id)?;
+pub fn show(directory: &Path, arguments: &Show) -> Result<ExitCode, Failure> {
+    let record = Store::open(directory)?.find(&arguments.id)?;
     if let Some(file) = &arguments.html {
         let page = super::page::page(&record, run_of(&record)?);
         if file == Path::new("-") {

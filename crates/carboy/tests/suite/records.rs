@@ -293,6 +293,59 @@ fn a_changed_store_is_told_with_an_exit_code() {
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(said.contains("wrong:") && said.contains("altered"), "{said}");
+    // Whoever can write the store steers no terminal of whoever reads it.
+    let head = json_of(&runs(&store, &["head", "--json"]))["hash"].as_str().unwrap().to_owned();
+    let mut bytes = std::fs::read(&file).unwrap();
+    let places: Vec<_> =
+        (0..bytes.len()).filter(|at| bytes[*at..].starts_with(head.as_bytes())).collect();
+    places.into_iter().for_each(|at| bytes[at..at + 5].copy_from_slice(b"\x1b]0;x"));
+    std::fs::write(&file, bytes).unwrap();
+    for arguments in [&["head"][..], &["verify"], &["show", "last"], &["list"]] {
+        let output = runs(&store, arguments);
+        let said = [output.stdout, output.stderr].concat();
+        assert!(!said.is_empty() && !said.contains(&b'\x1b'), "{arguments:?}");
+    }
+}
+
+#[test]
+fn what_a_run_was_given_is_recorded_and_exported() {
+    let folder = Folder::new();
+    let store = folder.0.join("store");
+    let data = folder.0.join("data");
+    std::fs::create_dir(&data).unwrap();
+    std::fs::write(data.join("a b.csv"), "x\n").unwrap();
+    let file = format!("--file=a.csv={}", data.join("a b.csv").display());
+    let mount = format!("--mount=/inputs/all={}", data.display());
+    let ran = run(&store, &["-c", "result = open('a.csv').read()", &file, &mount]);
+    assert_eq!(json_of(&ran)["result"], json!("x\n"));
+    let files = json_of(&runs(&store, &["show", "last", "--json"]))["facts"]["files"].clone();
+    let digest = "73cb3858a687a8494ca3323053016282f3dad39d42cf62ca4e79dda2aac7d9ac";
+    assert_eq!(files[0]["sha256"], json!(digest), "{files}");
+    assert_eq!((files.as_array().unwrap().len(), &files[0]["bytes"]), (1, &json!(2)));
+    let exported = String::from_utf8(runs(&store, &["export", "last"]).stdout).unwrap();
+    let mounted = format!("--mount /inputs/all={} FILE", data.display());
+    let given = format!("--file 'a.csv={}/a b.csv'", data.display());
+    assert!(exported.contains(&mounted) && exported.contains(&given), "{exported}");
+}
+
+#[test]
+fn a_store_can_be_named_before_the_command() {
+    let folder = Folder::new();
+    let store = folder.0.join("store");
+    run(&store, &["-c", "result = 1"]);
+    let runs = |arguments: &[&str]| {
+        let mut command = Command::new(program());
+        command.args(["runs", "--store"]).arg(&store).args(arguments).output().unwrap()
+    };
+    for arguments in [&[][..], &["list"], &["show", "last"], &["verify"], &["head"]] {
+        let output = runs(arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments:?}: {said}");
+    }
+    for arguments in [&["--status", "ok", "show", "last"][..], &["--json", "verify"]] {
+        let output = runs(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+    }
 }
 
 #[test]
@@ -313,4 +366,17 @@ fn mistakes_have_a_way_out() {
         assert!(said.contains(word) && said.contains("hint:"), "{arguments:?}: {said}");
     }
     assert!(!none.exists(), "reading makes no store");
+    // A database of somebody else's, named itself.
+    let file = folder.0.join("mine.sqlite");
+    std::fs::write(&file, "mine").unwrap();
+    let said = runs(&file, &["list"]).stderr;
+    assert!(String::from_utf8_lossy(&said).contains("a store is a directory"), "{said:?}");
+    let output = Command::new(program())
+        .args(["run", "--record-inputs", "-c", "1", "--python"])
+        .arg(python())
+        .env_remove("CARBOY_STORE")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && said.contains("nothing is recorded"), "{said}");
 }

@@ -52,6 +52,11 @@ class Settings:
     ) -> None:
         if isinstance(preload, str):
             raise RequestError("preload must be a list of modules", hint=f'write ["{preload}"]')
+        if record_inputs and store is None and not os.environ.get("CARBOY_STORE"):
+            raise RequestError(
+                "record_inputs has no effect: nothing is recorded",
+                hint='name a store too: store="DIR", or CARBOY_STORE',
+            )
         self.python = os.fspath(python) if python is not None else sys.executable
         self.untested_python = untested_python
         self.store = os.fspath(store) if store is not None else None

@@ -125,7 +125,8 @@ class Sandbox(Box[SyncPipe]):
                 raise said
             break
         if self._settings.preload:
-            request = self._settings.request("None", None, None, (), None, False)
+            # No code: it waits for the modules, and leaves no record.
+            request = self._settings.request("", None, None, (), None, False)
             run = SyncRun(request)
             run.on_preload = on_preload
             pipe = self._submitted(run)
