@@ -95,10 +95,8 @@ impl Engine {
         let bounds = Bounds { memory_bytes: budget.bytes, tasks: 1 << 15 };
         let groups = Tree::own(bounds);
         let held = groups.clone().ok();
-        let pool = Pool::new(
-            Process::new(base, config.scratch, renewal, held, config.preloading),
-            ceiling,
-        );
+        let tier = Process::new(base, config.scratch, renewal, held, config.preloading);
+        let pool = Pool::new(tier.up_to(ceiling), ceiling);
         // A place without descriptors for a jar would be none.
         let running = config.gate.running.min(Process::slots());
         let memory_bytes = Some(budget.bytes);

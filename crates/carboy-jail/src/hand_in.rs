@@ -1,17 +1,17 @@
 //! Hands files into a sealed jar in full walls, between its sealing and its job.
 //!
 //! A jar that stands waiting was sealed before anybody knew what its run would read, and cannot mount. So a
-//! child of the helper mounts into it. It is forked for one request, enters the user namespace of the
-//! zygote, where alone it has capabilities, does what the request says and ends. It is in no pid namespace
-//! that a jar can see. No guest code has run in the jar yet.
+//! child of the helper mounts into it. It serves one request: it enters the user namespace of the
+//! zygote, where alone it has capabilities, does what the request says, answers and ends. It is in no pid
+//! namespace that a jar can see. No guest code has run in the jar yet.
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use carboy_protocol::SetupFault;
-use carboy_sys::{Forked, MountFlags, Namespaces, clone3, mount_setattr};
+use carboy_sys::{MountFlags, mount_setattr};
 use rustix::fs::{CWD, Mode, OFlags, openat, symlinkat};
 use rustix::mount::{
     FsPickFlags, MountAttrFlags, OpenTreeFlags, fsconfig_reconfigure, fsconfig_set_string, fspick,
@@ -33,37 +33,35 @@ const MOST: u32 = 8;
 const READ_ONLY: MountFlags =
     MountFlags { read_only: true, no_suid: true, no_dev: true, no_exec: true };
 
-/// Serves one request: `descriptors` are the jar's pidfd, the socket for the answer, and a file with the
-/// bytes that are given, if any are. Returns the child's pidfd.
+/// A request has come: from here on the kernel ends this process soon, whatever it waits for.
+pub(crate) fn begin() {
+    carboy_sys::end_after(MOST);
+}
+
+/// Serves one request, in a process of its own, which ends afterwards: whoever asked goes on as soon as it is
+/// answered. `descriptors` are the jar's pidfd, the socket for the answer, and a file with the bytes that are
+/// given, if any are.
 pub(crate) fn serve(
     users: BorrowedFd<'_>,
     request: &HandIn,
     descriptors: Vec<OwnedFd>,
-) -> Result<OwnedFd, SetupFault> {
-    match clone3(Namespaces::NONE).or_fault(LAYER, "clone3", "")? {
-        Forked::Parent { pidfd, .. } => Ok(pidfd),
-        Forked::Child => {
-            carboy_sys::end_after(MOST);
-            let mut descriptors = descriptors.into_iter();
-            let ended = match (descriptors.next(), descriptors.next()) {
-                (Some(jar), Some(answer)) => {
-                    let done = hand_in(users, request, jar.as_fd(), descriptors.next());
-                    control::send(&answer, &done, &[])
-                }
-                // Whoever asked sees that nobody answers.
-                _ => Ok(()),
-            };
-            carboy_sys::exit_now(i32::from(ended.is_err()))
-        }
-    }
+) -> io::Result<()> {
+    let mut descriptors = descriptors.into_iter();
+    // Otherwise whoever asked sees that nobody answers.
+    let (Some(jar), Some(answer)) = (descriptors.next(), descriptors.next()) else { return Ok(()) };
+    let mut copy = None;
+    let done = hand_in(users, request, jar.as_fd(), descriptors.next(), &mut copy);
+    // The last thing that is done: nothing here touches the jar any more.
+    control::send(&answer, &done, &[])
 }
 
-/// Everything in order, one step a line.
+/// Everything in order, one step a line. `copy` is for what is taken down only when this process ends.
 fn hand_in(
     users: BorrowedFd<'_>,
     request: &HandIn,
     jar: BorrowedFd<'_>,
     bytes: Option<OwnedFd>,
+    copy: &mut Option<OwnedFd>,
 ) -> Result<(), SetupFault> {
     let take_all =
         || request.given.iter().map(take).collect::<Result<Vec<Option<OwnedFd>>, SetupFault>>();
@@ -84,7 +82,12 @@ fn hand_in(
             // A tree can be taken only from a namespace that one may mount in, and this copy is ours.
             let copied = carboy_sys::unshare_mount_namespace();
             copied.or_fault(LAYER, "unshare", "mount namespace")?;
-            take_all()?
+            let trees = take_all()?;
+            // Leaving it would take it down, and that takes long. If it cannot be held, it takes that long.
+            *copy =
+                openat(CWD, "/proc/self/ns/mnt", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+                    .ok();
+            trees
         }
     };
     // Before the first file is made, so that all of it belongs to the jar's user.
@@ -102,7 +105,8 @@ fn hand_in(
     check_readable(&request.given)
 }
 
-fn die_with_helper() -> Result<(), SetupFault> {
+/// Ends this process with the helper.
+pub(crate) fn die_with_helper() -> Result<(), SetupFault> {
     let signal = Some(Signal::KILL);
     set_parent_process_death_signal(signal).or_fault(LAYER, "prctl", "PR_SET_PDEATHSIG")
 }

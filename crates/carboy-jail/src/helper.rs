@@ -3,7 +3,7 @@
 //! A threaded engine must not fork, so it starts its own program again as a helper. The helper
 //! makes the zygote with one `clone3`, writes its maps from outside, and then only waits: for the
 //! zygote to end, or for the engine to end, in which case it takes the zygote and all its jars
-//! with it. Meanwhile it forks a child for each request to hand files into a jar. It finds the control
+//! with it. Meanwhile it forks whoever hands files into jars (`workers.rs`). It finds the control
 //! socket at descriptor 0 and the engine's lifeline at 1: a socket through which these requests come, and
 //! which the kernel closes when the engine ends. The zygote's library is part of the program that the
 //! helper is.
@@ -20,10 +20,8 @@ use rustix::process::{Signal, pidfd_send_signal};
 use crate::fault::{OrFault, fault};
 use crate::plan::{HandIn, ZygotePlan};
 use crate::removal::remove_tree;
-use crate::{control, enter, hand_in, identity, root};
-
-/// How many requests to hand files into jars are served at once. The next one waits.
-const SERVED: usize = 64;
+use crate::workers::Workers;
+use crate::{control, enter, identity, root};
 
 /// Runs the helper to its end. `library` is what the interpreter loads to become a zygote.
 pub fn helper(library: &[u8]) -> ExitCode {
@@ -94,16 +92,20 @@ fn run(library: &[u8], control: &OwnedFd, lifeline: OwnedFd) -> Result<(), Setup
         }
         Forked::Parent { pidfd, pid } => {
             drop((go_read, taken));
-            let mut users = None;
+            let mut workers = None;
             if plan.walls == Walls::Full {
                 identity::check_namespaces(pid)?;
                 identity::write_maps(&plan.identity, pid)?;
-                users = Some(identity::user_namespace(pid)?);
+                workers =
+                    Some(Workers::new(identity::user_namespace(pid)?, plan.identity.clone())?);
             }
             control::send(control, &FromZygote::Started {}, &[pidfd.as_fd()])
                 .or_fault("helper", "sendmsg", "started")?;
             rustix::io::write(&go_write, &[1]).or_fault("helper", "write", "go")?;
-            watch(&pidfd, &lifeline, users.as_ref())?;
+            watch(&pidfd, &lifeline, workers.as_mut())?;
+            if let Some(workers) = workers {
+                workers.dismiss();
+            }
             // Every jar died with the zygote, so nothing writes there any more.
             match &plan.remove_at_end {
                 Some(path) => remove_tree(path).or_fault("helper", "remove", path.display()),
@@ -113,42 +115,46 @@ fn run(library: &[u8], control: &OwnedFd, lifeline: OwnedFd) -> Result<(), Setup
     }
 }
 
-/// Waits for the zygote to end, and ends it when the engine does. Serves requests meanwhile.
-fn watch(zygote: &OwnedFd, engine: &OwnedFd, users: Option<&OwnedFd>) -> Result<(), SetupFault> {
-    let mut serving: Vec<OwnedFd> = Vec::new();
+/// Waits for the zygote to end, and ends it when the engine does. Sees to it meanwhile that requests are served.
+fn watch(
+    zygote: &OwnedFd,
+    engine: &OwnedFd,
+    mut workers: Option<&mut Workers>,
+) -> Result<(), SetupFault> {
     loop {
-        let mut watched = vec![PollFd::new(zygote, PollFlags::IN)];
-        watched.extend(serving.iter().map(|child| PollFd::new(child, PollFlags::IN)));
-        // When too many are served, the engine is heard again after one of them has ended. They all do soon.
-        if serving.len() < SERVED {
-            watched.push(PollFd::new(engine, PollFlags::IN));
-        }
-        match poll(&mut watched, None) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        let lacks_one = workers.as_ref().is_some_and(|workers| workers.lacks_one());
+        // A request is heard by who stands ready for it; here only if nobody does. The end of the engine always is.
+        let heard = if lacks_one { PollFlags::IN } else { PollFlags::empty() };
+        let mut watched = vec![PollFd::new(zygote, PollFlags::IN), PollFd::new(engine, heard)];
+        watched.extend(workers.iter().flat_map(|workers| workers.watched()));
+        let pause = workers.as_ref().and_then(|workers| workers.pause());
+        let ready = match poll(&mut watched, pause.as_ref()) {
+            Ok(ready) => ready,
+            Err(rustix::io::Errno::INTR) => continue,
             Err(error) => return Err(error).or_fault("helper", "poll", ""),
-        }
-        let spoke = serving.len() < SERVED
-            && watched.last().is_some_and(|engine| !engine.revents().is_empty());
+        };
+        let spoke = watched[1].revents();
         drop(watched);
         if reap(zygote).or_fault("helper", "waitid", "")?.is_some() {
             return Ok(());
         }
-        serving.retain(|child| matches!(reap(child), Ok(None)));
-        if spoke && !serve(engine, users, &mut serving) {
+        if spoke.intersects(PollFlags::HUP | PollFlags::ERR) {
             pidfd_send_signal(zygote, Signal::KILL).or_fault("helper", "pidfd_send_signal", "")?;
             // Killed and not reaped yet: wait for it alone.
             let mut last = [PollFd::new(zygote, PollFlags::IN)];
             poll(&mut last, None).or_fault("helper", "poll", "")?;
+            continue;
+        }
+        if let Some(workers) = workers.as_deref_mut() {
+            workers.look()?;
+            let is_asked = spoke.contains(PollFlags::IN);
+            if (is_asked || ready == 0) && workers.lacks_one() {
+                let stands = workers.stand(engine.as_fd());
+                if stands.is_err() && is_asked {
+                    // Dropped with its descriptors, and the engine sees that nobody answers.
+                    drop(control::receive::<HandIn>(engine));
+                }
+            }
         }
     }
-}
-
-/// Serves one request of the engine; false if the engine is gone. One that cannot be served is dropped with
-/// its descriptors, and the engine sees that nobody answers.
-fn serve(engine: &OwnedFd, users: Option<&OwnedFd>, serving: &mut Vec<OwnedFd>) -> bool {
-    let Ok(Some((request, descriptors))) = control::receive::<HandIn>(engine) else { return false };
-    if let Some(users) = users {
-        serving.extend(hand_in::serve(users.as_fd(), &request, descriptors));
-    }
-    true
 }

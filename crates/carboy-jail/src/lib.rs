@@ -33,6 +33,7 @@ pub mod profile;
 mod rank;
 mod removal;
 mod root;
+mod workers;
 
 pub use carboy_sys::name_of as call_name;
 pub use control::{MAX_MESSAGE, inherited_socket, receive, send, send_patiently};

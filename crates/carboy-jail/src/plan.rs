@@ -265,6 +265,8 @@ pub struct HandIn {
     pub links: Vec<Link>,
     /// How many inodes its file system is to have, these links included.
     pub inodes: u64,
+    /// Whether somebody is to stand ready for the next request afterwards.
+    pub stand_ready: bool,
 }
 
 /// Instructions on the wire: plain numbers, because `carboy-sys` knows no serde.

@@ -10,7 +10,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::time::timeout;
 
 use crate::error::{EngineError, While};
-use crate::tier::process::talk::{only_word, tell_with};
+use crate::tier::process::talk::{first_word, tell_with};
 
 /// How long handing files into a jar may take. Whoever does it is ended by the kernel before.
 const HAND_IN: Duration = Duration::from_secs(10);
@@ -33,7 +33,8 @@ pub(super) async fn hand_in(
         told.while_doing("ask for files to be handed in")?;
         // Otherwise nobody would see whoever answers end.
         drop(theirs);
-        let word = only_word::<Result<(), SetupFault>>(ours).await;
+        // What it says is the last thing it does, so nobody waits for its end.
+        let word = first_word::<Result<(), SetupFault>>(ours).await;
         word.while_doing("hear that files were handed in")
     };
     let (done, _) = timeout(HAND_IN, answered).await.map_err(|_| slow())??;

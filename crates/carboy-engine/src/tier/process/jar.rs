@@ -40,6 +40,9 @@ fn too_slow() -> EngineError {
     EngineError::TooSlow { what: "ending a jar", seconds: REAP.as_secs() }
 }
 
+/// So many bytes are copied on the engine's thread: handing them to another takes longer.
+const AT_ONCE: u64 = 64 << 10;
+
 /// How a jar was planned.
 pub(super) struct Made {
     /// How many inodes its file system uses itself.
@@ -48,6 +51,8 @@ pub(super) struct Made {
     pub inodes: u64,
     /// Whether its limits were set for what is imported in it.
     pub has_room: bool,
+    /// Whether jars stand before they are asked for.
+    pub others_stand: bool,
 }
 
 /// What is read of a jar that has said its last word. One that is gone by then failed after it, and was not
@@ -85,6 +90,8 @@ pub(crate) struct ProcessJar {
     directory: Directory,
     /// How many inodes its file system has, if it is in memory.
     inodes: u64,
+    /// Whether jars stand before they are asked for.
+    others_stand: bool,
     /// The control group that it is in, if there is one.
     group: Option<Group>,
 }
@@ -145,6 +152,7 @@ impl ProcessJar {
             _slot: slot,
             directory: Directory::new(directory, made.own_inodes, scratch),
             inodes: made.inodes,
+            others_stand: made.others_stand,
             group: None,
         })
     }
@@ -217,14 +225,15 @@ impl Jar for ProcessJar {
             given: inputs.given(),
             inodes: self.inodes + links.len() as u64,
             links,
+            stand_ready: self.others_stand,
         };
-        let bytes = if inputs.bytes() == 0 {
-            None
+        let bytes = if inputs.bytes() <= AT_ONCE {
+            inputs.memory()
         } else {
             let inputs = inputs.clone();
-            let memory = elsewhere(move || inputs.memory()).await;
-            memory.unwrap_or(Ok(None)).while_doing("keep what a run is given")?
+            elsewhere(move || inputs.memory()).await.unwrap_or(Ok(None))
         };
+        let bytes = bytes.while_doing("keep what a run is given")?;
         let pidfd = self.io.pidfd.get_ref().as_fd();
         let helper = self.zygote.lifeline().ok_or(EngineError::ZygoteGone)?;
         hand_in(&helper, &request, pidfd, bytes).await?;

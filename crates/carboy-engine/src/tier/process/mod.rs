@@ -61,6 +61,8 @@ pub(crate) struct Process {
     endings: AtomicUsize,
     /// One for each jar that this process has descriptors for.
     slots: Arc<Semaphore>,
+    /// Whether jars stand before they are asked for, and so does who hands files into them.
+    jars_stand: bool,
 }
 
 impl Process {
@@ -82,7 +84,13 @@ impl Process {
             began_with: Default::default(),
             endings: AtomicUsize::new(0),
             slots: Arc::new(Semaphore::new(Process::slots())),
+            jars_stand: true,
         }
+    }
+
+    /// The same, of which no jar stands before it is asked for if `ceiling` is 0.
+    pub fn up_to(self, ceiling: usize) -> Process {
+        Process { jars_stand: ceiling > 0, ..self }
     }
 
     /// What is to run, and on what.
@@ -174,7 +182,8 @@ impl Process {
             JarDirectory::Host { .. } => (0, 0),
         };
         let forked = zygote.fork(plan).await?;
-        let made = Made { own_inodes, inodes, has_room };
+        let others_stand = self.jars_stand;
+        let made = Made { own_inodes, inodes, has_room, others_stand };
         let jar = ProcessJar::sealed(forked, zygote, scratch, made, slot).await?;
         let Some(groups) = &self.groups else { return Ok(jar) };
         let limits = &policy.limits;

@@ -59,6 +59,23 @@ pub(super) async fn hear(control: &AsyncFd<OwnedFd>) -> io::Result<Heard> {
     }
 }
 
+/// Waits for the first thing that the other side says, with what came along.
+pub(super) async fn first_word<T: DeserializeOwned>(
+    word: OwnedFd,
+) -> io::Result<(T, Vec<OwnedFd>)> {
+    rustix::io::ioctl_fionbio(&word, true)?;
+    let word = watched(word)?;
+    loop {
+        let mut ready = word.readable().await?;
+        match ready.try_io(|socket| receive::<T>(socket.get_ref().as_fd())) {
+            Err(_would_block) => {}
+            Ok(heard) => {
+                return heard?.ok_or_else(|| io::Error::other("it ended without a word"));
+            }
+        }
+    }
+}
+
 /// Waits for the one thing that the other side says before it closes its socket, with what came along.
 pub(super) async fn only_word<T: DeserializeOwned>(word: OwnedFd) -> io::Result<(T, Vec<OwnedFd>)> {
     rustix::io::ioctl_fionbio(&word, true)?;
