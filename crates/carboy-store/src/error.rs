@@ -72,7 +72,8 @@ impl StoreError {
                 return "name a directory that this user can write, with --store or CARBOY_STORE";
             }
             Cause::Found(_) => {
-                return "name a store with --store or CARBOY_STORE; `carboy runs` lists what is recorded there";
+                return "runs are recorded with `carboy run --record`, or where CARBOY_STORE or --store name a directory; \
+                        `carboy runs` lists them";
             }
         };
         match error.sqlite_error_code() {

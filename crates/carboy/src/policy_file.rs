@@ -14,7 +14,12 @@ pub fn read(file: &Path) -> Result<Policy, Failure> {
             "docs/policy.schema.json describes every field; `carboy explain` shows the defaults",
         )
     };
-    let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        Failure::usage(
+            format!("cannot read the policy file {}: {error}", file.display()),
+            "name a file that is there, or take a preset: --preset medium",
+        )
+    })?;
     match file.extension().and_then(|ending| ending.to_str()) {
         Some("toml") => toml::from_str(&text).map_err(|error| wrong(error.to_string())),
         Some("yaml" | "yml") => {

@@ -40,7 +40,7 @@ def test_artifacts_are_read_opened_and_found_by_path(box: carboy.Sandbox) -> Non
     assert plot.sha256 == hashlib.sha256(PNG).hexdigest()
     with artifacts[0].open() as file:
         assert file.read(2) == b"he"
-    with pytest.raises(KeyError):
+    with pytest.raises(KeyError, match=r"no file 'missing', but notes.txt, out/plot.png"):
         artifacts["missing"]
     (left,) = outcome.artifacts_left_out
     assert (left.reason, left.count, left.paths) == ("link", 1, ["link"])
@@ -53,7 +53,7 @@ def test_artifacts_are_saved_below_a_folder_and_nowhere_else(
     saved = artifacts.save(tmp_path / "new")
     assert saved == [tmp_path / "new/notes.txt", tmp_path / "new/out/plot.png"]
     assert saved[1].read_bytes() == PNG
-    with pytest.raises(FileExistsError):
+    with pytest.raises(FileExistsError, match=r"force=True.*new/notes.txt"):
         artifacts["notes.txt"].save(tmp_path / "new")
     saved[0].write_text("old")
     artifacts["notes.txt"].save(tmp_path / "new", force=True)

@@ -22,6 +22,7 @@ def test_a_box_with_a_store_leaves_records(tmp_path: Path) -> None:
     replayed = runs.replay(first.id)
     assert replayed.same and replayed.now.result == 6 and not replayed.surroundings
     assert "n = " in runs.export(first.id)
+    assert runs.page(first.id).startswith("<!doctype html>")
     head = runs.head()
     assert runs.verify(head).is_whole and runs.verify().records == 2
     assert not runs.verify("7" + head[1:]).is_whole

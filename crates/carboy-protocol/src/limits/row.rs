@@ -77,8 +77,8 @@ impl LimitRow {
         self.words.replace("{}", &self.unit.exactly(value))
     }
 
-    /// What happened when it was crossed: `the run took longer than 30000 ms`.
+    /// What happened when it was crossed: `the run took longer than 30 s`.
     pub fn crossed(&self, allowed: u64) -> String {
-        self.crossed.replace("{}", &self.unit.exactly(allowed))
+        self.crossed.replace("{}", &self.unit.shortly(allowed))
     }
 }

@@ -8,6 +8,7 @@ artifacts any more, and the whole directory with the engine.
 from __future__ import annotations
 
 import builtins
+import errno
 import os
 import re
 import secrets
@@ -19,10 +20,12 @@ from pathlib import Path
 from typing import BinaryIO, Literal, SupportsIndex, overload
 
 from ._errors import RequestError
+from ._visible import one_line
 
 ArtifactWish = Literal["none", "list", "keep"]
 
 _PIECE = 1 << 16
+_MOST_NAMES = 10
 # How an outcome begins: with the caller's number and the run's id.
 _OUTCOME = re.compile(rb'\{"outcome":\{"id":\d+,"outcome":\{"id":"([0-9a-f]+)"')
 
@@ -121,6 +124,12 @@ class Artifact:
                 for each in names:
                     at = _entered(at, each)
                 _write(content, at, name, force)
+            except FileExistsError:
+                raise FileExistsError(
+                    errno.EEXIST,
+                    "a file of that name exists; save(..., force=True) replaces it",
+                    os.path.join(folder, self.path),
+                ) from None
             finally:
                 os.close(at)
         return Path(folder, *names, name)
@@ -140,7 +149,9 @@ class Artifacts(list[Artifact]):
             for artifact in self:
                 if artifact.path == key:
                     return artifact
-            raise KeyError(key)
+            some = ", ".join(one_line(artifact.path, 80) for artifact in self[:_MOST_NAMES])
+            more = ", ..." if len(self) > _MOST_NAMES else ""
+            raise KeyError(f"the code left no file {key!r}, but {some or 'none'}{more}")
         return super().__getitem__(key)
 
     def __contains__(self, key: object) -> bool:

@@ -169,6 +169,10 @@ class Runs:
         """A run as the text of a plain Python file that says how to run it anywhere."""
         return self._output(["export", *self._place(), "--", id]).decode()
 
+    def page(self, id: str) -> str:
+        """A run as one page of HTML that needs nothing else, and loads and runs nothing."""
+        return self._output(["show", *self._place(), "--html=-", "--", id]).decode()
+
     def head(self) -> str:
         """The end of the chain, to be noted elsewhere."""
         head = self._ask("head", [])
