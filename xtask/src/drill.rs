@@ -1,6 +1,6 @@
-//! The drill's rows as a table, and that every promise of SECURITY.md names rows that exist.
+//! The drill's rows as a table and in numbers, and that every promise of SECURITY.md names rows that exist.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use crate::fault::Fault;
@@ -20,6 +20,9 @@ const FOLDERS: [(&str, &str); 6] = [
     ("PRO", "protocol"),
     ("NBR", "neighbours"),
 ];
+
+/// After this the README shows what the drill prints.
+const COMMAND: &str = "$ carboy drill\n";
 
 /// The headings of SECURITY.md whose tables are promises.
 const HEADINGS: [&str; 2] = ["## What full walls promise", "## What nested walls promise"];
@@ -101,6 +104,34 @@ pub(crate) fn table(tree: &Tree) -> io::Result<String> {
         text.push_str(&format!("| {} | `{}` | {} |\n", other.id, other.place, other.words));
     }
     Ok(text)
+}
+
+/// The README with as many rows as there are: what `carboy drill` prints if all hold.
+pub(crate) fn with_counts(tree: &Tree, readme: &str) -> io::Result<String> {
+    let mut layers: BTreeMap<String, usize> = BTreeMap::new();
+    for path in tree.ending(".py").filter(|path| path.starts_with("escapes/")) {
+        let row = Header::read(&tree.text(path)?);
+        let is_here = ["", "x86_64"].contains(&row.get("machine"));
+        if is_here && row.get("walls").split(' ').any(|walls| walls == "full") {
+            *layers.entry(row.get("first").into()).or_default() += 1;
+        }
+    }
+    counted(readme, &layers).ok_or_else(|| io::Error::other("the README has no `$ carboy drill`"))
+}
+
+fn counted(readme: &str, layers: &BTreeMap<String, usize>) -> Option<String> {
+    let begin = readme.find(COMMAND)? + COMMAND.len();
+    let (shown, after) = readme[begin..].split_at(readme[begin..].find("```")?);
+    let all: usize = layers.values().sum();
+    let line = |line: &str| {
+        if let Some((_, rest)) = line.split_once(" attacks held in ") {
+            return format!("{all} of {all} attacks held in {rest}\n");
+        }
+        let of = layers.iter().find(|(layer, _)| line.starts_with(&format!("{layer} ")));
+        of.map_or(format!("{line}\n"), |(layer, rows)| format!("{layer:<22} {rows:>3} of {rows}\n"))
+    };
+    let shown: String = shown.lines().map(line).collect();
+    Some(format!("{}{shown}{after}", &readme[..begin]))
 }
 
 /// Every promise without a row, every row that is named and does not exist, every test that is
@@ -187,6 +218,20 @@ mod tests {
         };
         assert_eq!((with(" CON-01 "), with(" "), with(" CON-01, CON-99 ")), (0, 1, 1));
         assert_eq!(check_promises("## Other\n| x | a | b |\n", &known).len(), 0);
+    }
+
+    #[test]
+    fn the_readme_counts_the_rows_that_there_are() {
+        let layers = BTreeMap::from([("seccomp".to_owned(), 120), ("uts namespace".to_owned(), 1)]);
+        let text = format!(
+            "seccomp 1\n{COMMAND}held\nseccomp   9 of 9\n...\n\n7 of 7 attacks held in full walls\n```\nuts namespace\n"
+        );
+        let expected = format!(
+            "seccomp 1\n{COMMAND}held\nseccomp                120 of 120\n...\n\n121 of 121 attacks held in full \
+             walls\n```\nuts namespace\n"
+        );
+        assert_eq!(counted(&text, &layers).as_deref(), Some(expected.as_str()));
+        assert_eq!(counted("no drill", &layers), None);
     }
 
     #[test]

@@ -21,6 +21,9 @@ fn files(tree: &Tree) -> io::Result<Vec<(&'static str, String)>> {
         (hosts::PAGE, hosts::page(tree)?),
     ];
     files.extend(limits::files(tree)?);
+    for (_, text) in files.iter_mut().filter(|(path, _)| *path == limits::README) {
+        *text = drill::with_counts(tree, text)?;
+    }
     Ok(files)
 }
 

@@ -15,7 +15,7 @@ use crate::tree::Tree;
 
 const TABLE: &str = "crates/carboy-protocol/src/limits/table.rs";
 const SUITE: &str = "crates/carboy/tests/suite/";
-const README: &str = "README.md";
+pub(crate) const README: &str = "README.md";
 
 /// Every generated file with its current text.
 pub(crate) fn files(tree: &Tree) -> io::Result<Vec<(&'static str, String)>> {
