@@ -92,6 +92,10 @@ image: build
 arm *OPTIONS:
     tests/arm {{ OPTIONS }}
 
+# The program and a Rust host, built from the packages of the crates and far from the repository: some minutes.
+packages:
+    tests/packages
+
 # Hostile programs beside innocent runs, which must not be late: for a machine that does nothing else.
 neighbours: build
     tests/run neighbours

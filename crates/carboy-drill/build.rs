@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 fn main() -> std::io::Result<()> {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../escapes").canonicalize()?;
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("escapes").canonicalize()?;
     println!("cargo::rerun-if-changed={}", corpus.display());
     // One folder for each class of attack.
     let mut names: Vec<PathBuf> = Vec::new();

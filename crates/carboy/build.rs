@@ -3,6 +3,9 @@
 //! Cargo has no stable way to say that a program contains a library of another crate, so this asks
 //! cargo once more, with the profile, the target and the flags of the program's own build. The result
 //! lies in a target directory of its own: the other one is locked while this runs.
+//!
+//! The source lies beside this one: in the repository, or in the folder where cargo unpacks packages. There it
+//! is copied first, because nothing may be changed in it, and what it shares with the program is taken from beside it.
 
 use std::env;
 use std::io::Error;
@@ -11,6 +14,7 @@ use std::process::Command;
 
 fn main() -> Result<(), Error> {
     let own = PathBuf::from(variable("CARGO_MANIFEST_DIR")?);
+    let version = variable("CARGO_PKG_VERSION")?;
     let target = variable("TARGET")?;
     // In the folder of the profile, so that builds with other features find what they share.
     let out = PathBuf::from(variable("OUT_DIR")?);
@@ -20,12 +24,27 @@ fn main() -> Result<(), Error> {
         "release" => ("release", "release"),
         _ => ("dev", "debug"),
     };
+    let mut source = own.join("../carboy-zygote");
     let mut cargo = Command::new(variable("CARGO")?);
+    cargo.args(["rustc", "--lib", "--crate-type", "cdylib", "--profile", profile]);
+    if !source.exists() {
+        let beside = |name: &str| own.join(format!("../{name}-{version}"));
+        source = out.join("carboy-zygote");
+        copy(&beside("carboy-zygote"), &source)?;
+        // Where it lies now may be below somebody's workspace, to which it does not belong.
+        let manifest = source.join("Cargo.toml");
+        let text = std::fs::read_to_string(&manifest)?;
+        std::fs::write(&manifest, text + "\n[workspace]\n")?;
+        for shared in ["carboy-jail", "carboy-protocol", "carboy-sys"] {
+            let path = beside(shared);
+            cargo.arg("--config").arg(format!("patch.crates-io.{shared}.path={path:?}"));
+        }
+    }
     cargo
-        .args(["build", "--lib", "--target", &target, "--profile", profile, "--target-dir"])
+        .args(["--target", &target, "--target-dir"])
         .arg(&builds)
         .arg("--manifest-path")
-        .arg(own.join("../carboy-zygote/Cargo.toml"))
+        .arg(source.join("Cargo.toml"))
         // Every zygote holds it in memory, and nobody debugs it there.
         .env(format!("CARGO_PROFILE_{}_STRIP", profile.to_uppercase()), "symbols")
         // Lints are for the workspace's own build.
@@ -46,7 +65,25 @@ fn main() -> Result<(), Error> {
         println!("cargo::rerun-if-changed={source}");
     }
     for manifest in ["Cargo.toml", "Cargo.lock"] {
-        println!("cargo::rerun-if-changed={}", own.join("../..").join(manifest).display());
+        let path = own.join("../..").join(manifest);
+        if path.exists() {
+            println!("cargo::rerun-if-changed={}", path.display());
+        }
+    }
+    Ok(())
+}
+
+/// Copies a folder and what is in it.
+fn copy(from: &Path, to: &Path) -> Result<(), Error> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let to = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &to)?;
+        } else {
+            std::fs::copy(entry.path(), &to)?;
+        }
     }
     Ok(())
 }

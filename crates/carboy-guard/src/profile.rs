@@ -97,9 +97,9 @@ pub(crate) struct Tables {
 
 /// The tables that this program carries. That they can be read is a test of this crate.
 pub(crate) static TABLES: LazyLock<Tables> = LazyLock::new(|| Tables {
-    names: read("names", include_str!("../../../profiles/language/names.toml")),
-    agent: profile("agent", include_str!("../../../profiles/language/agent.toml")),
-    hook: profile("hook", include_str!("../../../profiles/language/hook.toml")),
+    names: read("names", include_str!("../language/names.toml")),
+    agent: profile("agent", include_str!("../language/agent.toml")),
+    hook: profile("hook", include_str!("../language/hook.toml")),
 });
 
 /// The packages and modules of which a profile grants something, by their first name.

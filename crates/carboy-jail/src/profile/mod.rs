@@ -13,7 +13,7 @@ pub use rule::{Grant, ProfileFault, Verdict};
 pub(crate) use rule::{How, Rule, Test};
 
 /// The profile of the process tier, as it stands in the repository.
-pub const PROCESS: &str = include_str!("../../../../profiles/process.toml");
+pub const PROCESS: &str = include_str!("process.toml");
 
 /// Every rule, by the number of the call.
 #[derive(Clone, Debug)]
