@@ -178,7 +178,10 @@ def test_a_run_is_written_as_in_the_golden_message(golden: Path) -> None:
     }
     mounts = {"/data": "/srv/data"}
     inputs = {"n": [1, 2, 3]}
-    request = settings.request("result = sum(n)", inputs, None, (), None, True, files, mounts)
+    lines = carboy.FrameFile("/srv/lines.txt", "polars.LazyFrame", "jsonl")
+    request = settings.request(
+        "result = sum(n)", inputs, None, (), None, True, files, mounts, {"lines": lines}
+    )
     # A path is text here, so a text is handed in as its bytes.
     text = expected["job"]["files"]["words.txt"].pop("text")
     expected["job"]["files"]["words.txt"]["base64"] = base64.b64encode(text.encode()).decode()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # far as it can be, and is only read.
 CHANGEABLE = 32 << 20
 # Code with one of these may use a name that does not stand in it.
-INDIRECT = ("globals", "locals", "vars(", "dir(", "eval(", "exec(", "__main__")
+INDIRECT = r"\b(?:globals|locals|vars|dir|eval|exec)\b\s*\(|__main__|__dict__"
 # The names of formats, for people.
 FORMATS = {"arrow": "Arrow", "parquet": "Parquet", "csv": "CSV", "jsonl": "JSONL"}
 # In place of a column's name, for a series that has none.
@@ -34,7 +34,7 @@ NAMELESS = "carboy: a series without a name"
 
 def lay_out(frames: dict[str, Any], code: str, space: Space) -> None:
     """Makes the frames that the code names. The others are not even opened."""
-    all_of_them = not code.isascii() or any(word in code for word in INDIRECT)
+    all_of_them = not code.isascii() or re.search(INDIRECT, code)
     for name, frame in frames.items():
         if not all_of_them and name not in code:
             continue

@@ -11,6 +11,7 @@ an event loop. Every run answers with an `Outcome`. What is raised is a `CarboyE
 from ._artifacts import Artifact, Artifacts, ArtifactWish
 from ._async_sandbox import AsyncRunStream, AsyncSandbox
 from ._check import Violation
+from ._data_frames import FrameFile
 from ._default import run
 from ._displays import Display
 from ._errors import (
@@ -77,6 +78,7 @@ __all__ = [
     "Error",
     "Exit",
     "FrameError",
+    "FrameFile",
     "GuestExceptionError",
     "Isolation",
     "Language",

@@ -16,12 +16,13 @@ from ._async_pipe import AsyncPipe, AsyncRun
 from ._box import Box, Stream, closed_box, heard
 from ._calls import Call
 from ._check import Violation
+from ._data_frames import FrameLike
 from ._errors import RequestError
 from ._files import FileLike, PathLike
 from ._outcome import Outcome
 from ._policy import PolicyLike
 from ._record import Chunk, Preloaded
-from ._request import OnError
+from ._request import OnError, has_frames
 from ._tool_threads import function_thread
 from ._tools import ToolLike
 
@@ -40,6 +41,7 @@ class AsyncSandbox(Box[AsyncPipe]):
         *,
         files: Mapping[str, FileLike] | None = None,
         mounts: Mapping[str, PathLike] | None = None,
+        frames: Mapping[str, FrameLike] | None = None,
         policy: PolicyLike | None = None,
         tools: Iterable[ToolLike] = (),
         on_output: Callable[[Chunk], object] | None = None,
@@ -52,9 +54,17 @@ class AsyncSandbox(Box[AsyncPipe]):
         """
         raises = self._raises(on_error)
         settings = self._settings
-        request = settings.request(
-            code, inputs, policy, tools, timeout, on_output is not None, files, mounts
-        )
+        has_output = on_output is not None
+        if inputs and has_frames(inputs):
+            # Writing them may take long.
+            request = await asyncio.to_thread(
+                settings.request,
+                *(code, inputs, policy, tools, timeout, has_output, files, mounts, frames),
+            )
+        else:
+            request = settings.request(
+                code, inputs, policy, tools, timeout, has_output, files, mounts, frames
+            )
         run = AsyncRun(request)
         try:
             pipe = self._submitted(run)
@@ -77,6 +87,7 @@ class AsyncSandbox(Box[AsyncPipe]):
         *,
         files: Mapping[str, FileLike] | None = None,
         mounts: Mapping[str, PathLike] | None = None,
+        frames: Mapping[str, FrameLike] | None = None,
         policy: PolicyLike | None = None,
         tools: Iterable[ToolLike] = (),
         on_error: OnError | None = None,
@@ -84,7 +95,9 @@ class AsyncSandbox(Box[AsyncPipe]):
     ) -> AsyncRunStream:
         """Runs code and gives its output as it comes: `async for chunk in box.stream(code)`."""
         raises = self._raises(on_error)
-        request = self._settings.request(code, inputs, policy, tools, timeout, True, files, mounts)
+        request = self._settings.request(
+            code, inputs, policy, tools, timeout, True, files, mounts, frames
+        )
         run = AsyncRun(request)
         return AsyncRunStream(self._submitted(run), run, raises)
 

@@ -126,7 +126,7 @@ class Stream(Generic[P, R]):
 
     def close(self) -> None:
         """Cancels the run if it is under way."""
-        self._pipe.finish(self._run)
+        self._run.finish()
 
     def _chunk(self, found: Chunk | Outcome) -> Chunk | None:
         """The next chunk, or None at the end."""

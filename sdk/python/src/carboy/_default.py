@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from ._data_frames import FrameLike
 from ._files import FileLike, PathLike
 from ._outcome import Outcome
 from ._policy import PolicyLike
@@ -24,6 +25,7 @@ def run(
     *,
     files: Mapping[str, FileLike] | None = None,
     mounts: Mapping[str, PathLike] | None = None,
+    frames: Mapping[str, FrameLike] | None = None,
     policy: PolicyLike | None = None,
     tools: Iterable[ToolLike] = (),
     on_output: Callable[[Chunk], object] | None = None,
@@ -39,6 +41,7 @@ def run(
         inputs,
         files=files,
         mounts=mounts,
+        frames=frames,
         policy=policy,
         tools=tools,
         on_output=on_output,

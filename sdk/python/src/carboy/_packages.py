@@ -32,7 +32,7 @@ class Package(NamedTuple):
 
 
 @functools.lru_cache(maxsize=8)
-def _installed(python: str) -> tuple[Package, ...]:
+def installed(python: str) -> tuple[Package, ...]:
     """What an interpreter has; nothing if it cannot be asked."""
     try:
         done = subprocess.run(
@@ -54,7 +54,7 @@ def _installed(python: str) -> tuple[Package, ...]:
 
 def importable(python: str, policy: Mapping[str, Any]) -> list[Package]:
     """The packages that code under a policy can import: what is installed and granted."""
-    packages = list(_installed(python))
+    packages = list(installed(python))
     language = policy.get("language") or {}
     if not packages or language.get("profile", "open") == "open":
         return packages

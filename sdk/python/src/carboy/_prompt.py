@@ -13,7 +13,7 @@ from typing import Any
 from ._annotations import Kind, fields_of, kind_of
 from ._explain import size
 from ._limits import SIZES, UNITS, WORDS
-from ._packages import importable
+from ._packages import Package, importable
 from ._policy import limits_in_force
 from ._request import Settings
 from ._tools import Tool, spelled
@@ -31,10 +31,17 @@ _PROFILES = {
 }
 
 _ANSWERS = (
-    "Inputs are variables that are set before the code begins. To answer, assign to `result` or "
+    "Inputs are variables that are set before the code begins.{frames} To answer, assign to `result` or "
     "end with an expression. {form} What is printed is returned too. `await` works outside of "
     "functions."
 )
+_FRAMES = (
+    " Frames and arrays among them are what their caller had: of pandas, polars, pyarrow or numpy. A file "
+    "that was named as a frame is a variable too: a polars `LazyFrame` if the code imports polars, else a "
+    "pandas `DataFrame` if it imports pandas, else a `Dataset` if it imports pyarrow; with no such import "
+    "pandas is taken, if it is installed."
+)
+_LIBRARIES = frozenset(("numpy", "pandas", "polars", "pyarrow"))
 _STRICT = "The answer must be JSON: dicts with text keys, lists, text, numbers, booleans or None."
 _CONVERTED = (
     "The answer becomes JSON: frames become lists of records (at most 1000 rows), arrays, sets and "
@@ -47,7 +54,13 @@ _CONVERTED = (
 def prompt_for(settings: Settings, python: str | None) -> str:
     """The section for the runs of a box. `python` is the interpreter's version, if it is known."""
     policy = settings.policy
-    parts = [_place(settings, python), *_packages(settings), _answers(policy), _limits(policy)]
+    packages = importable(settings.python, policy)
+    parts = [
+        _place(settings, python),
+        *_packages(packages),
+        _answers(policy, packages),
+        _limits(policy),
+    ]
     language = _language(policy)
     if language:
         parts.append(language)
@@ -84,12 +97,13 @@ def _place(settings: Settings, python: str | None) -> str:
     return "\n".join(lines)
 
 
-def _answers(policy: Mapping[str, Any]) -> str:
-    return _ANSWERS.format(form=_STRICT if policy.get("strict") else _CONVERTED)
+def _answers(policy: Mapping[str, Any], packages: list[Package]) -> str:
+    form = _STRICT if policy.get("strict") else _CONVERTED
+    has_frames = not _LIBRARIES.isdisjoint(package.module for package in packages)
+    return _ANSWERS.format(form=form, frames=_FRAMES if has_frames else "")
 
 
-def _packages(settings: Settings) -> list[str]:
-    packages = importable(settings.python, settings.policy)
+def _packages(packages: list[Package]) -> list[str]:
     if not packages:
         return []
     words = [

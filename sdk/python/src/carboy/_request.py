@@ -14,6 +14,7 @@ from json.encoder import encode_basestring
 from typing import Any, Literal
 
 from ._artifacts import ArtifactWish, checked_wish
+from ._data_frames import FrameLike, Frames, Held, is_frame
 from ._errors import RequestError
 from ._files import FileLike, PathLike, encoded_files, encoded_mounts
 from ._json import NotJson, encoded
@@ -32,6 +33,8 @@ class Request:
 
     body: bytes
     tools: Mapping[str, Tool]
+    held: Held | None = None
+    """Private files that it needs until its run has ended."""
 
 
 class Settings:
@@ -109,12 +112,14 @@ class Settings:
         stream: bool,
         files: Mapping[str, FileLike] | None = None,
         mounts: Mapping[str, PathLike] | None = None,
+        frames: Mapping[str, FrameLike] | None = None,
     ) -> Request:
         """One run of the box."""
         if type(code) is not str and not isinstance(code, str):
             raise RequestError(f"code must be str, not {type(code).__name__}")
         toolbox = self.tools.with_more(tools) if tools else self.tools
         policy_json = self._policy_json
+        body = self.policy
         if policy is not None or timeout is not None:
             body = self.policy if policy is None else policy_body(policy)
             policy_json = _encoded_policy(body if timeout is None else tightened(body, timeout))
@@ -125,10 +130,18 @@ class Settings:
                 f"the code contains an unpaired surrogate at character {error.start}",
                 hint="read it as UTF-8",
             ) from None
+        given = None
+        if frames or (inputs and has_frames(inputs)):
+            given = Frames(self.python, body.get("inputs_from") is not None)
+            if frames:
+                given.name(frames, lambda name: _frame_fault(name, inputs, toolbox))
         if inputs:
-            parts += [b',"inputs":', _encoded_inputs(inputs, toolbox)]
-        if files:
-            parts += [b',"files":', encoded_files(files)]
+            parts += [b',"inputs":', _encoded_inputs(inputs, toolbox, given)]
+        if files or given is not None:
+            of_frames = None if given is None else given.files
+            parts += [b',"files":', encoded_files({} if files is None else files, of_frames)]
+        if given is not None:
+            parts += [b',"frames":', given.json()]
         if mounts:
             parts += [b',"mounts":', encoded_mounts(mounts)]
         if policy_json:
@@ -136,7 +149,8 @@ class Settings:
         if toolbox.json:
             parts += [b',"tools":', toolbox.json]
         parts.append(self._ends[stream])
-        request = Request(b"".join(parts), toolbox.by_name)
+        held = None if given is None else given.held
+        request = Request(b"".join(parts), toolbox.by_name, held)
         if len(request.body) > MAX_LINE - 64:
             raise RequestError(
                 f"the request has {len(request.body)} bytes, at most {MAX_LINE} are accepted",
@@ -175,7 +189,22 @@ def _encoded_policy(body: Mapping[str, Any]) -> bytes:
         raise RequestError(f"the policy contains {error.what}{where}") from None
 
 
-def _encoded_inputs(inputs: Mapping[str, Any], tools: Toolbox) -> bytes:
+def has_frames(inputs: Mapping[str, Any]) -> bool:
+    """Whether one of the inputs is a table or an array, which is written to a file first."""
+    return isinstance(inputs, Mapping) and any(map(is_frame, inputs.values()))
+
+
+def _frame_fault(name: Any, inputs: Mapping[str, Any] | None, tools: Toolbox) -> str | None:
+    """Why a frame cannot have a name."""
+    fault = name_fault(name)
+    if fault:
+        return fault
+    if inputs and name in inputs:
+        return "an input has that name"
+    return "a tool has that name" if name in tools.by_name else None
+
+
+def _encoded_inputs(inputs: Mapping[str, Any], tools: Toolbox, frames: Frames | None) -> bytes:
     if not isinstance(inputs, Mapping):
         raise RequestError(
             f"inputs must be a mapping of names to values, not {type(inputs).__name__}",
@@ -191,13 +220,16 @@ def _encoded_inputs(inputs: Mapping[str, Any], tools: Toolbox) -> bytes:
             )
         if name in tools.by_name:
             raise RequestError(f"the name {name!r} is used for both an input and a tool")
+        if frames is not None and is_frame(value):
+            frames.pass_on(name, value)
+            continue
         try:
             parts.append(b'"%b":%b' % (name.encode(), encoded(value)))
         except NotJson as error:
             where = f" at {error.path}" if error.path else ""
             raise RequestError(
                 f"the input {name!r} is not JSON: {error.what}{where}",
-                hint="pass dicts with text keys, lists, text, numbers, booleans or None; convert "
-                "others, for example with str(), list(), .tolist() or .to_dict()",
+                hint="pass dicts with text keys, lists, text, numbers, booleans or None; a frame or an "
+                "array is an input of its own; convert others, for example with str() or list()",
             ) from None
     return b"{%b}" % b",".join(parts)

@@ -41,6 +41,9 @@ class Run:
 
     def finish(self) -> None:
         """The caller no longer waits for it. If it is under way, it is cancelled."""
+        request = self.request
+        if request is not None and request.held is not None:
+            request.held.remove()
         if self.over and self.tasks is None:
             self.ended = True
         elif self.pipe is not None:

@@ -11,6 +11,7 @@ from typing import Any
 from ._box import Box, Stream, closed_box, heard
 from ._calls import Call
 from ._check import Violation
+from ._data_frames import FrameLike
 from ._files import FileLike, PathLike
 from ._outcome import Outcome
 from ._policy import PolicyLike
@@ -49,6 +50,7 @@ class Sandbox(Box[SyncPipe]):
         *,
         files: Mapping[str, FileLike] | None = None,
         mounts: Mapping[str, PathLike] | None = None,
+        frames: Mapping[str, FrameLike] | None = None,
         policy: PolicyLike | None = None,
         tools: Iterable[ToolLike] = (),
         on_output: Callable[[Chunk], object] | None = None,
@@ -59,14 +61,18 @@ class Sandbox(Box[SyncPipe]):
 
         The code sees each of the `inputs` under its name, and the box's tools and these. It can read
         each of the `files`, paths or bytes, by its name, and the directories of the `mounts` at their
-        places (docs/files.md of the repository); nothing is copied, and nothing can be changed. `timeout`
+        places (docs/files.md of the repository); nothing is copied, and nothing can be changed.
+
+        An input may be a frame of pandas, polars or pyarrow or an array of numpy: the code sees one of the
+        same type. Each of the `frames` is a CSV, JSONL, Parquet or Arrow file that the code sees as a
+        frame, of the library that it imports, and that is only read if the code names it. `timeout`
         in seconds lowers the policy's time on the clock for this run, and never raises it.
         `on_output` gets what the code prints, as it comes.
         """
         raises = self._raises(on_error)
         settings = self._settings
         request = settings.request(
-            code, inputs, policy, tools, timeout, on_output is not None, files, mounts
+            code, inputs, policy, tools, timeout, on_output is not None, files, mounts, frames
         )
         run = SyncRun(request)
         try:
@@ -88,6 +94,7 @@ class Sandbox(Box[SyncPipe]):
         *,
         files: Mapping[str, FileLike] | None = None,
         mounts: Mapping[str, PathLike] | None = None,
+        frames: Mapping[str, FrameLike] | None = None,
         policy: PolicyLike | None = None,
         tools: Iterable[ToolLike] = (),
         on_error: OnError | None = None,
@@ -95,7 +102,9 @@ class Sandbox(Box[SyncPipe]):
     ) -> RunStream:
         """Runs code and gives its output as it comes. See `RunStream`."""
         raises = self._raises(on_error)
-        request = self._settings.request(code, inputs, policy, tools, timeout, True, files, mounts)
+        request = self._settings.request(
+            code, inputs, policy, tools, timeout, True, files, mounts, frames
+        )
         run = SyncRun(request)
         return RunStream(self._submitted(run), run, raises)
 
