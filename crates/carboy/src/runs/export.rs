@@ -38,6 +38,9 @@ fn script(record: &Record, run: &RunFacts) -> Result<String, Failure> {
     for (place, path) in record.job.iter().flat_map(|job| &job.mounts) {
         head.push(format!("Mount: {place} from {path}, as it was then."));
     }
+    for (name, frame) in record.job.iter().flat_map(|job| &job.frames) {
+        head.push(format!("Frame: the variable {name} was made of the file {}.", frame.file));
+    }
     for tool in record.job.iter().flat_map(|job| &job.tools) {
         head.push(format!(
             "It could call {}, a function of its caller's, which is not here.",
@@ -105,8 +108,16 @@ fn command(record: &Record, run: &RunFacts) -> String {
     if run.inputs.iter().any(|input| input.name == "context") && record.inputs.is_none() {
         option("input", "@JSON-FILE");
     }
+    let frames: Vec<_> = record.job.iter().flat_map(|job| &job.frames).collect();
     for file in &run.files {
-        option("file", &format!("{}={}", file.name, file.path.as_deref().unwrap_or("PATH")));
+        let path = file.path.as_deref().unwrap_or("PATH");
+        match frames.iter().find(|(_, frame)| frame.file == file.name) {
+            None => option("file", &format!("{}={path}", file.name)),
+            Some((name, frame)) => {
+                let kind = frame.kind.map(|kind| format!("{}:", kind.name())).unwrap_or_default();
+                option("frame", &format!("{kind}{name}={path}"));
+            }
+        }
     }
     for (place, path) in record.job.iter().flat_map(|job| &job.mounts) {
         option("mount", &format!("{place}={path}"));
