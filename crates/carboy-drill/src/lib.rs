@@ -230,11 +230,11 @@ impl Drill {
         let folder = folder["folder"].as_str().unwrap_or_default();
         // Its name on the host, also where a jar without a private root finds it below another.
         let folder = folder.strip_prefix("/host").unwrap_or(folder).to_owned();
-        let job = |code: &String| {
+        let job = |(place, code): (usize, &String)| {
             let policy = Policy { walls: self.walls, limits: limits.clone(), ..Policy::default() };
             let mut job = Job::new(code.clone()).with_policy(policy);
             let context = serde_json::value::RawValue::from_string(context.to_owned());
-            if row.given {
+            if place < row.given {
                 job = job.with_mount("/data", folder.clone());
             }
             job.inputs.extend(context.ok().map(|context| ("context".into(), context)));
@@ -246,13 +246,13 @@ impl Drill {
         let gone = failing("run");
         let mut outcomes = Vec::new();
         if row.mode == Mode::Together {
-            let tasks: Vec<_> = row.programs.iter().map(job).collect();
+            let tasks: Vec<_> = row.programs.iter().enumerate().map(job).collect();
             for task in tasks {
                 outcomes.push(task.await.map_err(std::io::Error::other).map_err(gone)??);
             }
         } else {
-            for code in &row.programs {
-                outcomes.push(job(code).await.map_err(std::io::Error::other).map_err(gone)??);
+            for program in row.programs.iter().enumerate() {
+                outcomes.push(job(program).await.map_err(std::io::Error::other).map_err(gone)??);
             }
         }
         Ok(outcomes)

@@ -92,8 +92,8 @@ pub struct Row {
     pub mode: Mode,
     /// How many callers send each program at once, beside innocent runs.
     pub at_once: usize,
-    /// Whether they are given the canary's directory to read, at `/data`.
-    pub given: bool,
+    /// How many of them, from the first on, are given the canary's directory to read, at `/data`.
+    pub given: usize,
     /// The programs, each for a jar of its own.
     pub programs: Vec<String>,
 }
@@ -120,7 +120,7 @@ impl Row {
             repeat: 1,
             mode: Mode::default(),
             at_once: 1,
-            given: false,
+            given: 0,
             programs: vec![],
         };
         for line in text.lines().map_while(|line| line.strip_prefix("# ")) {
@@ -163,7 +163,8 @@ impl Row {
             "control" => self.control = control(value)?,
             "repeat" => self.repeat = value.parse().map_err(|_| "not a number".to_owned())?,
             "at once" => self.at_once = value.parse().map_err(|_| "not a number".to_owned())?,
-            "given" if value == "folder" => self.given = true,
+            "given" if value == "folder" => self.given = usize::MAX,
+            "given" if value == "folder to the first" => self.given = 1,
             "mode" if value == "together" => self.mode = Mode::Together,
             "mode" if value == "beside" => self.mode = Mode::Beside,
             _ => return Err("unknown, or with an unknown value".into()),

@@ -91,6 +91,12 @@ pub async fn run(arguments: Run) -> Result<std::process::ExitCode, Failure> {
 /// What is to become of the files that the script leaves.
 fn wanted(arguments: &Run) -> Result<Artifacts, Failure> {
     let Some(folder) = &arguments.out else { return Ok(Artifacts::List) };
+    if folder.to_str().is_some_and(|text| text.contains("://")) {
+        return Err(Failure::usage(
+            format!("{} is no folder, and this build writes into folders only", folder.display()),
+            "name a folder; in Rust, carboy_store::ArtifactStore with the feature `cloud` writes to S3, Google and Azure",
+        ));
+    }
     let existing = if arguments.force { Existing::Replace } else { Existing::Keep };
     let opened = OutFolder::open(folder, existing).map_err(|error| {
         Failure::usage(

@@ -54,6 +54,9 @@ impl Budget {
                 source_of_budget: self.source.clone(),
             });
         }
+        // What the engine itself keeps of a run. Nothing is refused for it: most runs show little.
+        let shown = if limits.displays == 0 { 0 } else { limits.display_total_bytes };
+        let own_bytes = own_bytes.saturating_add(shown).min(self.bytes);
         Ok(Needs { own_bytes, shared_bytes: holds.shared_bytes })
     }
 }
@@ -74,7 +77,14 @@ mod tests {
         let budget = pod();
         assert_eq!(budget.bytes, 384 * MIB);
         let usual = budget.needs(&Limits::default(), Holds::default()).unwrap();
-        assert_eq!(usual.own_bytes, (272 + 1 + 10 + 34) * MIB);
+        assert_eq!(usual.own_bytes, (272 + 1 + 10 + 34 + 16) * MIB);
+        let silent = Limits { displays: 0, ..Limits::default() };
+        let silent = budget.needs(&silent, Holds::default()).unwrap();
+        assert_eq!(silent.own_bytes, (272 + 1 + 10 + 34) * MIB);
+        // What may be shown is counted as far as there is room, and refuses nobody.
+        let showy = Limits { display_total_bytes: 1 << 30, ..Limits::default() };
+        let showy = budget.needs(&showy, Holds::default()).unwrap();
+        assert_eq!(showy.own_bytes, budget.bytes);
         let large = Limits { memory_bytes: 400 * MIB, ..Limits::default() };
         let refused = budget.needs(&large, Holds::default()).unwrap_err();
         assert_eq!(
@@ -94,6 +104,6 @@ mod tests {
     fn what_a_zygote_holds_may_be_copied() {
         let holds = Holds { copied_bytes: 50 * MIB, shared_bytes: 60 * MIB };
         let needs = pod().needs(&Limits::default(), holds).unwrap();
-        assert_eq!((needs.own_bytes, needs.shared_bytes), (367 * MIB, 60 * MIB));
+        assert_eq!((needs.own_bytes, needs.shared_bytes), (383 * MIB, 60 * MIB));
     }
 }

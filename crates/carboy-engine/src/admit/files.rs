@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use carboy_jail::HostSource;
+use carboy_jail::{HostSource, MAX_MESSAGE};
 use carboy_protocol::{FileSource, INPUT_FOLDERS, INPUT_ROOT, Job};
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 
@@ -21,8 +21,9 @@ const MAX_PATH: usize = 4095;
 const MAX_PART: usize = 255;
 /// How many folders deep a name may lie.
 const MAX_DEPTH: usize = 16;
-/// All paths together, in bytes: they go to whoever hands them in, in one message.
-const MAX_PATHS: usize = 48 << 10;
+/// All names and paths together, in bytes of JSON: they go to whoever hands them in, in one message, which has room
+/// for what else is in it.
+const MAX_TOLD: usize = MAX_MESSAGE - (32 << 10);
 
 /// From which directories of the host files may be taken. `None` means from any.
 pub(crate) type Zones = Option<Vec<PathBuf>>;
@@ -99,14 +100,14 @@ fn check_together(inputs: &Inputs, offered: &[&'static str]) -> Result<(), Reque
         let why = format!("there are more than {} bytes; name a path instead", Job::MAX_FILE_BYTES);
         return Err(unusable("", why));
     }
-    let length = |input: &Input| match &input.source {
-        Source::Host { source, .. } => source.path.as_os_str().len() + source.name.len(),
-        Source::Bytes(_) => 0,
-    };
-    let paths: usize =
-        inputs.0.iter().map(|input| length(input) + full(input).as_os_str().len()).sum();
-    if paths > MAX_PATHS {
-        return Err(unusable("", format!("all paths together have more than {MAX_PATHS} bytes")));
+    let told = (inputs.given(), inputs.links(|folder| folder.into()));
+    let bytes = serde_json::to_vec(&told).map_err(|error| unusable("", error.to_string()))?.len();
+    if bytes > MAX_TOLD {
+        let why = format!(
+            "all names and paths together have {bytes} bytes as JSON, at most {MAX_TOLD} are accepted; \
+             hand in the directory that they lie in, as a mount"
+        );
+        return Err(unusable("", why));
     }
     Ok(())
 }

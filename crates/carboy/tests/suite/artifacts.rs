@@ -99,6 +99,39 @@ result = [hashlib.sha256(png).hexdigest(), hashlib.sha256(large).hexdigest()]
 }
 
 #[tokio::test]
+async fn what_threads_write_until_the_end_has_the_digest_of_what_is_kept() {
+    let bench = Bench::new();
+    // Small ones are read once, larger ones twice.
+    let code = "
+import os, threading
+def write(name, size):
+    with open(name, 'r+b', buffering=0) as file:
+        while True:
+            file.seek(0)
+            file.write(os.urandom(4096) * (size // 4096))
+for name, size in (('small', 1 << 16), ('large', 3 << 20)):
+    open(name, 'wb').write(b'x' * size)
+    for _ in range(3):
+        threading.Thread(target=write, args=(name, size), daemon=True).start()
+";
+    for _ in 0..5 {
+        let shelf = Arc::new(Shelf::default());
+        let outcome = kept(&bench, |_| {}, &shelf, code).await;
+        assert!(outcome.error.is_none(), "{:?}", outcome.error);
+        assert_eq!(shelf.names(), ["large", "small"]);
+        let folder = Folder::new();
+        for artifact in &outcome.artifacts {
+            let path = folder.0.join(&artifact.path);
+            fs::write(&path, &shelf.kept.lock().unwrap()[&artifact.path]).unwrap();
+            let said = Command::new("sha256sum").arg(&path).output().unwrap();
+            let said = String::from_utf8(said.stdout).unwrap();
+            assert!(said.starts_with(digest(artifact)), "{}: {said}", artifact.path);
+        }
+    }
+    bench.close().await;
+}
+
+#[tokio::test]
 async fn what_is_not_wanted_is_not_read_and_not_listed() {
     let bench = Bench::new();
     let code = "open('a', 'w').write('x')";
@@ -288,6 +321,9 @@ fn run_writes_what_is_left_into_a_folder_and_nowhere_else() {
     let ran = command(&out, &[], code);
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     assert_eq!(fs::read_to_string(out.join("sub/deep/a")).unwrap(), "new");
+    let url = command(Path::new("s3://bucket/prefix"), &[], code);
+    assert_eq!(url.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&url.stderr).contains("this build writes into folders only"));
     // Links that somebody put there are not followed.
     let outside = folder.0.join("outside");
     fs::create_dir_all(outside.join("deep")).unwrap();

@@ -1,11 +1,15 @@
 //! Files and directories that a run is given: they are there, by every name, only to be read, only by it.
 
 use std::fs;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use carboy_engine::{RequestError, RunError};
 use carboy_protocol::{FileSource, Job, Limits, Outcome, Walls};
+use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::support::*;
 
@@ -201,6 +205,46 @@ async fn code_that_finds_no_file_is_told_which_it_was_given() {
 }
 
 #[tokio::test]
+async fn memory_that_somebody_else_writes_is_no_file() {
+    let bench = Bench::new();
+    let memory = memfd_create("table", MemfdFlags::CLOEXEC).unwrap();
+    rustix::io::write(&memory, b"a,b\n").unwrap();
+    let source = format!("/proc/self/fd/{}", memory.as_raw_fd());
+    let refused = refused(&bench, job("result = 1").with_file("x", path(&source))).await;
+    assert!(refused.contains("`x` cannot be handed in"), "{refused}");
+    bench.close().await;
+}
+
+#[tokio::test]
+async fn a_file_that_is_rewritten_and_cut_meanwhile_is_read_as_it_is() {
+    let (bench, data) = (Bench::new(), data());
+    let (table, over) = (data.0.join("sales.csv"), Arc::new(AtomicBool::new(false)));
+    let writer = {
+        let (table, over) = (table.clone(), over.clone());
+        std::thread::spawn(move || {
+            while !over.load(Ordering::Relaxed) {
+                for length in [100_000, 0, 50, 9_000] {
+                    fs::OpenOptions::new()
+                        .write(true)
+                        .open(&table)
+                        .unwrap()
+                        .set_len(length)
+                        .unwrap();
+                }
+            }
+        })
+    };
+    let code = "result = all(len(open('sales.csv', 'rb').read()) <= 100_000 for _ in range(300))";
+    for _ in 0..5 {
+        let given = job(code).with_file("sales.csv", path(&table));
+        assert_eq!(result(&run(&bench, given).await), "true");
+    }
+    over.store(true, Ordering::Relaxed);
+    writer.join().unwrap();
+    bench.close().await;
+}
+
+#[tokio::test]
 async fn names_and_places_are_plain_and_apart() {
     let (bench, data) = (Bench::new(), data());
     let words = || FileSource::Text("x".into());
@@ -238,6 +282,14 @@ async fn names_and_places_are_plain_and_apart() {
         .with_mount("/data", text(data.0.join("data")))
         .with_mount("/mnt/data/more", text(data.0.join("data")));
     assert!(refused(&bench, both).await.contains("would lie in it"));
+    // Few bytes, and many as JSON.
+    for name in ["\\".repeat(200), "n".repeat(250)] {
+        let mut long = job("result = 1");
+        for number in 0..Job::MAX_FILES {
+            long = long.with_file(format!("{number}{name}"), words());
+        }
+        assert!(refused(&bench, long).await.contains("all names and paths together have"));
+    }
     let mut many = job("result = 1");
     for number in 0..=Job::MAX_FILES {
         many = many.with_file(format!("f{number}"), words());
