@@ -56,6 +56,12 @@ fn message(outcome: &Outcome) -> String {
 #[tokio::test]
 async fn without_a_library_rows_are_dicts_and_only_what_is_named_is_read() {
     let (bench, folder) = (Bench::new(), Folder::new());
+    let look = "from importlib.util import find_spec\n\
+                result = any(map(find_spec, ['pandas', 'polars', 'pyarrow']))";
+    if result(&bench.ask(look).await) != "false" {
+        skip("the interpreter has a library for frames");
+        return bench.close().await;
+    }
     let csv = written(&folder, "a.csv", CSV);
     let lines = written(&folder, "a.ndjson", JSONL);
     let broken = written(&folder, "b.jsonl", "{");
@@ -185,14 +191,15 @@ fn frames_are_named_on_the_command_line() {
         Command::new(program())
             .args(["run", "--walls", walls().as_str(), "--python"])
             .arg(python())
-            .args(["-c", "result = sales[1]['region']"])
+            // Whether it is a list or a frame.
+            .args(["-c", "result = len(sales)"])
             .args(given.iter().flat_map(|one| ["--frame", one]))
             .current_dir(Path::new(&csv).parent().unwrap())
             .output()
             .unwrap()
     };
     let output = run(&["sales=a.csv"]);
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "\"south\"\n", "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "3\n", "{output:?}");
     for (given, words) in [
         (&["a.csv"][..], "has no name"),
         (&["sales=a.csv", "sales=a.csv"], "twice"),
