@@ -9,7 +9,9 @@ use serde_json::value::RawValue;
 
 use crate::digest::sha256;
 use crate::given::GivenFile;
-use crate::record::{About, InputDigest, JobRest, KeepInputs, RunFacts, RunStatus, VersionsOf};
+use crate::record::{
+    About, InputDigest, JobRest, KeepArtifacts, KeepInputs, RunFacts, RunStatus, VersionsOf,
+};
 
 /// What there is to keep of a run, before it has a place in the chain.
 pub(crate) struct Bodies {
@@ -59,6 +61,7 @@ pub(crate) struct Asked {
     pub rest: JobRest,
     pub inputs: Inputs,
     pub files: Vec<GivenFile>,
+    pub keep_artifacts: KeepArtifacts,
     pub plan_sha256: Option<String>,
 }
 
@@ -141,6 +144,7 @@ impl Draft {
             outcome_sha256: None,
             result_sha256: None,
             artifacts: vec![],
+            artifacts_kept: asked.keep_artifacts == KeepArtifacts::Bytes,
             failure: None,
             versions,
         });
@@ -164,6 +168,7 @@ impl Draft {
             }
             Ended::Abandoned => {}
         }
+        facts.artifacts_kept &= !facts.artifacts.is_empty();
         Ok(Bodies { about: About::Run(facts), time, code, job, outcome: text, inputs })
     }
 }

@@ -8,9 +8,10 @@
 //! # async fn example(engine: carboy_engine::Engine) -> Result<(), Box<dyn std::error::Error>> {
 //! use carboy_engine::{RunOptions, Runner};
 //! use carboy_protocol::Job;
-//! use carboy_store::{KeepInputs, Recorder, Store, StoreConfig};
+//! use carboy_store::{KeepArtifacts, KeepInputs, Recorder, Store, StoreConfig};
 //!
-//! let config = StoreConfig { directory: "runs".into(), inputs: KeepInputs::Digests };
+//! let (inputs, artifacts) = (KeepInputs::Digests, KeepArtifacts::Bytes);
+//! let config = StoreConfig { directory: "runs".into(), inputs, artifacts };
 //! let recorder = Recorder::open(engine, Some(config))?;
 //! let outcome = recorder.run_with(Job::new("result = 1"), RunOptions::default()).await?;
 //! let record = Store::open("runs")?.find(&outcome.id)?;
@@ -33,6 +34,7 @@ mod packages;
 mod record;
 mod recorder;
 mod schema;
+mod shelf;
 mod store;
 mod time;
 mod verify;
@@ -45,8 +47,8 @@ pub use error::StoreError;
 pub use folder::{Existing, OutFolder, RunFolders};
 pub use given::{GivenFile, GivenFiles};
 pub use record::{
-    About, Event, Facts, InputDigest, JobRest, KeepInputs, PruneFacts, Record, RunFacts, RunStatus,
-    VersionsOf, result_sha256,
+    About, Event, Facts, InputDigest, JobRest, KeepArtifacts, KeepInputs, PruneFacts, Record,
+    RunFacts, RunStatus, VersionsOf, result_sha256,
 };
 pub use recorder::{Describe, Recorder, StoreConfig, described};
 pub use store::{Head, Keep, Query, Removed, Row, Store};

@@ -24,6 +24,16 @@ pub enum KeepInputs {
     Bytes,
 }
 
+/// What is kept of the files that a run leaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KeepArtifacts {
+    /// Their digests, where a caller wanted their content.
+    #[default]
+    Digests,
+    /// Their content, beside the records.
+    Bytes,
+}
+
 /// How a recorded run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -200,6 +210,9 @@ pub struct RunFacts {
     /// The files it left.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub artifacts: Vec<Artifact>,
+    /// Whether the content of these files was kept beside the records.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub artifacts_kept: bool,
     /// Why there is no outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<RunFailure>,

@@ -9,15 +9,16 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use carboy_engine::{Engine, EngineError, RunError, RunOptions, Runner, new_id};
+use carboy_engine::{Artifacts, Engine, EngineError, RunError, RunOptions, Runner, new_id};
 use carboy_protocol::{Job, Outcome, Policy};
 
 use crate::digest::sha256;
 use crate::draft::{self, Asked, Ended, Inputs, digests};
-use crate::error::StoreError;
+use crate::error::{StoreError, While};
 use crate::given::GivenFiles;
 use crate::packages::Packages;
-use crate::record::{KeepInputs, VersionsOf};
+use crate::record::{KeepArtifacts, KeepInputs, VersionsOf};
+use crate::shelf::{RunShelf, Shelf};
 use crate::time::iso8601;
 use crate::writer::{Begun, Place, Writer};
 
@@ -33,6 +34,8 @@ pub struct StoreConfig {
     pub directory: PathBuf,
     /// Whether the bytes of inputs are kept, or only their digests.
     pub inputs: KeepInputs,
+    /// Whether the content of files that runs leave is kept, or only their digests.
+    pub artifacts: KeepArtifacts,
 }
 
 /// A runner that can say what it runs jobs with.
@@ -89,6 +92,8 @@ pub struct Recorder<R> {
 struct Desk {
     writer: Writer,
     keep: KeepInputs,
+    /// Where the content of files goes, if it is kept.
+    shelf: Option<Arc<Shelf>>,
     /// The digests of plans, by policy.
     plans: Mutex<HashMap<String, Option<String>>>,
 }
@@ -99,7 +104,15 @@ impl<R: Describe> Recorder<R> {
         let open = |config: StoreConfig| {
             let packages = Packages::new(runner.packages());
             let writer = Writer::open(&config.directory, runner.versions(), packages)?;
-            Ok(Desk { writer, keep: config.inputs, plans: Mutex::default() })
+            let shelf = match config.artifacts {
+                KeepArtifacts::Digests => None,
+                KeepArtifacts::Bytes => {
+                    let shelf = Shelf::of(&config.directory);
+                    shelf.make().while_doing("make", &config.directory)?;
+                    Some(Arc::new(shelf))
+                }
+            };
+            Ok(Desk { writer, keep: config.inputs, shelf, plans: Mutex::default() })
         };
         let desk = config.map(open).transpose()?;
         Ok(Recorder { runner, desk })
@@ -119,7 +132,11 @@ impl<R: Describe> Recorder<R> {
         let place = desk.writer.place().await.map_err(unrecorded)?;
         let (job, asked, files) = desk.asked(job, &options).await?;
         let parts = Some((place, Begun::Asked(Box::new(asked))));
-        let options = RunOptions { witness: files.clone().map(|files| files as _), ..options };
+        let witness = files.clone().map(|files| files as _);
+        // Until it is recorded, nobody removes what is kept of the run.
+        let artifacts = desk.artifacts(options.artifacts);
+        let _kept = artifacts.clone();
+        let options = RunOptions { witness, artifacts, ..options };
         let mut entry = Entry { desk, files, parts };
         // While the code runs nobody waits for what can be put together already.
         let (ran, ()) = tokio::join!(biased; self.runner.run_with(job, options), async {
@@ -163,6 +180,17 @@ impl Desk {
         plans.entry(key).or_insert_with(|| runner.plan(policy).map(sha256)).clone()
     }
 
+    /// What becomes of the files that a run leaves: their content is kept beside its record too, if that is wanted.
+    fn artifacts(&self, wanted: Artifacts) -> Artifacts {
+        let Some(shelf) = &self.shelf else { return wanted };
+        let then = match wanted {
+            Artifacts::None => return wanted,
+            Artifacts::List => None,
+            Artifacts::Keep(keeper) => Some(keeper),
+        };
+        Artifacts::Keep(Arc::new(RunShelf::new(shelf.clone(), then)))
+    }
+
     /// Takes what its record needs of a job.
     async fn asked(
         &self,
@@ -197,6 +225,10 @@ impl Desk {
             plan_sha256: None,
             rest: draft::rest(&job, self.keep),
             inputs,
+            keep_artifacts: match self.shelf {
+                Some(_) => KeepArtifacts::Bytes,
+                None => KeepArtifacts::Digests,
+            },
             files: files.as_ref().map_or(vec![], |files| files.known()),
         };
         Ok((job, asked, files))

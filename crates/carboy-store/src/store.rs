@@ -1,8 +1,10 @@
 //! Reading a store, and removing what is old from it.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use carboy_protocol::Artifact;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 use serde::Serialize;
@@ -11,6 +13,7 @@ use crate::error::{Cause, StoreError, While};
 use crate::ledger::{Ledger, Wait};
 use crate::record::{PruneFacts, Record};
 use crate::schema;
+use crate::shelf::Shelf;
 use crate::time::iso8601;
 
 /// A store that is read.
@@ -94,6 +97,8 @@ pub struct Removed {
     pub records: i64,
     /// How many remain, the one that notes the removal among them.
     pub remain: i64,
+    /// How many files were removed whose content no record has any more.
+    pub files: u64,
 }
 
 const READ: &str = "read";
@@ -228,11 +233,20 @@ impl Store {
         parse().while_doing(READ, &self.directory)
     }
 
+    /// The content of a file that a run left, if it was kept, is as it was, and has at most so many bytes.
+    pub fn content(&self, artifact: &Artifact, most: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        let Some(digest) = &artifact.sha256 else { return Ok(None) };
+        Shelf::of(&self.directory).read(digest, most).while_doing(READ, &self.directory)
+    }
+
     /// Removes the oldest records, as far as they need not be kept, and notes that in the chain.
     pub fn prune(directory: &Path, keep: Keep, now: SystemTime) -> Result<Removed, StoreError> {
         const STEP: &str = "remove old records from";
         schema::open(directory)?;
         let connection = schema::open_or_make(directory)?;
+        let shelf = Shelf::of(directory);
+        // Before the transaction: whoever holds this waits for none, and then records.
+        let alone = shelf.alone().while_doing(STEP, directory)?;
         // What is removed is overwritten, not only forgotten.
         connection.execute_batch("PRAGMA secure_delete = ON").while_doing(STEP, directory)?;
         let mut ledger = Ledger::new(connection).while_doing(STEP, directory)?;
@@ -259,8 +273,24 @@ impl Store {
             connection.query_row("SELECT count(*) FROM records", [], |row| row.get(0))
         };
         let remain = shrink().while_doing("shrink", directory)?;
-        Ok(Removed { records: removed, remain })
+        let files = match alone {
+            None => 0,
+            Some(_) => {
+                let wanted = kept_files(connection).while_doing(STEP, directory)?;
+                shelf.keep_only(&wanted).while_doing(STEP, directory)?
+            }
+        };
+        Ok(Removed { records: removed, remain, files })
     }
+}
+
+/// The digests of all files whose content is kept for a record.
+fn kept_files(connection: &Connection) -> rusqlite::Result<BTreeSet<String>> {
+    let mut all = connection.prepare(
+        "SELECT json_extract(value, '$.sha256') FROM records, json_each(facts, '$.artifacts')
+         WHERE json_extract(facts, '$.artifacts_kept') AND json_extract(value, '$.sha256') NOT NULL",
+    )?;
+    all.query_map([], |row| row.get(0))?.collect()
 }
 
 /// The newest of the records that go, with its hash.
@@ -283,7 +313,10 @@ fn last_to_remove(
         let mut newest = connection.prepare(
             "SELECT seq, octet_length(facts) + 64 + coalesce(octet_length(code), 0)
              + coalesce(octet_length(job), 0) + coalesce(octet_length(outcome), 0)
-             + coalesce(octet_length(inputs), 0) FROM records ORDER BY seq DESC",
+             + coalesce(octet_length(inputs), 0)
+             + CASE WHEN json_extract(facts, '$.artifacts_kept') THEN
+                   (SELECT sum(json_extract(value, '$.bytes')) FROM json_each(facts, '$.artifacts'))
+               ELSE 0 END FROM records ORDER BY seq DESC",
         )?;
         let mut rows = newest.query([])?;
         let mut total = 0;

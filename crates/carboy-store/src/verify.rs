@@ -5,8 +5,9 @@ use serde::Serialize;
 
 use crate::digest::sha256;
 use crate::error::{Cause, StoreError, While};
-use crate::record::{About, Facts};
+use crate::record::{About, Facts, RunFacts};
 use crate::schema::GENESIS;
+use crate::shelf::{Kept, Shelf};
 use crate::store::{Head, Store};
 
 /// How many faults are told.
@@ -54,7 +55,7 @@ impl Store {
         let head = snapshot.query_row("SELECT seq, hash FROM head", [], |row| {
             Ok(Head { seq: row.get(0)?, hash: row.get(1)? })
         })?;
-        let mut walk = Walk { noted, ..Walk::default() };
+        let mut walk = Walk::new(noted, Shelf::of(&self.directory));
         let mut all = snapshot.prepare(
             "SELECT seq, hash, facts, code, job, outcome, inputs FROM records ORDER BY seq",
         )?;
@@ -69,8 +70,8 @@ impl Store {
     }
 }
 
-#[derive(Default)]
 struct Walk<'a> {
+    shelf: Shelf,
     noted: Option<&'a Head>,
     seen_noted: bool,
     records: u64,
@@ -82,7 +83,12 @@ struct Walk<'a> {
     wrong: Vec<Wrong>,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    fn new(noted: Option<&'a Head>, shelf: Shelf) -> Walk<'a> {
+        let (seen_noted, records, first, last, pruned) = (false, 0, None, None, None);
+        Walk { shelf, noted, seen_noted, records, first, last, pruned, wrong: vec![] }
+    }
+
     fn fault(&mut self, seq: i64, what: impl Into<String>) {
         // One more than is told, so that reading on costs no memory.
         if self.wrong.len() <= MOST {
@@ -113,6 +119,9 @@ impl Walk<'_> {
                 self.chained(&now, &facts);
                 let bodies = [text(3)?, text(4)?, text(5)?, text(6)?];
                 self.bodies(seq, &facts, &bodies);
+                if let About::Run(run) = &facts.about {
+                    self.files(seq, run)?;
+                }
             }
             Err(error) => self.fault(seq, format!("its facts cannot be read: {error}")),
         }
@@ -165,6 +174,20 @@ impl Walk<'_> {
                 self.fault(seq, format!("its {name} is not what was recorded: it was altered"));
             }
         }
+    }
+
+    /// The content of files that was kept beside the record.
+    fn files(&mut self, seq: i64, run: &RunFacts) -> Result<(), Cause> {
+        for file in run.artifacts.iter().filter(|_| run.artifacts_kept) {
+            let Some(digest) = &file.sha256 else { continue };
+            let what = match self.shelf.check(digest)? {
+                Kept::Whole => continue,
+                Kept::Missing => "is missing",
+                Kept::Altered => "is not what was recorded: it was altered",
+            };
+            self.fault(seq, format!("the content of its file {:?} {what}", file.path));
+        }
+        Ok(())
     }
 
     /// What only shows at the end: where the chain begins and ends.

@@ -1,20 +1,24 @@
 //! What a store promises, on a runner that answers as the code of its job says.
 
+use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use carboy_engine::{EngineError, RunError, RunOptions, Runner};
+use carboy_engine::{Artifacts, EngineError, Keeper, RunError, RunOptions, Runner};
 use carboy_protocol::pipe::{FromEngine, RunFailure};
-use carboy_protocol::{FileSource, Job, Outcome, Policy, Tool};
+use carboy_protocol::{Artifact, FileSource, Job, Outcome, Policy, Tool};
 use carboy_store::{
-    About, Describe, Head, Keep, KeepInputs, Query, Recorder, RunStatus, Store, StoreConfig,
-    VersionsOf, sha256,
+    About, Describe, Head, Keep, KeepArtifacts, KeepInputs, Query, Recorder, RunStatus, Store,
+    StoreConfig, VersionsOf, sha256,
 };
 use rusqlite::Connection;
 use rustix::fs::{Mode, OFlags, open};
 use serde_json::value::RawValue;
+
+#[path = "records/chain.rs"]
+mod chain;
 
 /// Answers with the golden outcome, with the job's code as its result, under an id of its own.
 struct Scripted;
@@ -49,7 +53,20 @@ impl Runner for Scripted {
                 let text = serde_json::to_string(code).expect("JSON");
                 let result = RawValue::from_string(text).expect("JSON");
                 let id = carboy_engine::new_id().expect("a random number");
-                Ok(Outcome { id, result: Some(result), ..golden() })
+                let mut artifacts = vec![];
+                if let (Some(content), Artifacts::Keep(keeper)) =
+                    (code.strip_prefix("leave "), &options.artifacts)
+                {
+                    let file = Artifact {
+                        path: "left.txt".into(),
+                        bytes: content.len() as u64,
+                        sha256: Some(sha256(content)),
+                        media_type: Some("text/plain".into()),
+                    };
+                    keeper.keep(&id, &file, &mut content.as_bytes()).expect("a keeper");
+                    artifacts.push(file);
+                }
+                Ok(Outcome { id, result: Some(result), artifacts, ..golden() })
             }
         }
     }
@@ -82,7 +99,24 @@ impl Folder {
 
     fn recorder(&self, inputs: KeepInputs) -> Recorder<Scripted> {
         let directory = self.0.clone();
-        Recorder::open(Scripted, Some(StoreConfig { directory, inputs })).expect("a store")
+        let artifacts = KeepArtifacts::Digests;
+        Recorder::open(Scripted, Some(StoreConfig { directory, inputs, artifacts }))
+            .expect("a store")
+    }
+
+    fn keeping_files(&self) -> Recorder<Scripted> {
+        let (directory, inputs) = (self.0.clone(), KeepInputs::Digests);
+        let artifacts = KeepArtifacts::Bytes;
+        Recorder::open(Scripted, Some(StoreConfig { directory, inputs, artifacts }))
+            .expect("a store")
+    }
+
+    /// The same store once more, to be altered.
+    fn copied(&self) -> Folder {
+        let copy = Folder::new();
+        std::fs::create_dir(&copy.0).expect("a folder");
+        std::fs::copy(self.0.join("runs.sqlite"), copy.0.join("runs.sqlite")).expect("a copy");
+        copy
     }
 
     fn store(&self) -> Store {
@@ -205,134 +239,72 @@ async fn what_has_no_outcome_is_recorded_if_something_may_have_run() {
 }
 
 #[tokio::test]
-async fn an_untouched_chain_is_whole() {
-    let folder = recorded(20).await;
-    let report = folder.store().verify(None).expect("a report");
-    assert!(report.is_whole(), "{:?}", report.wrong);
-    assert_eq!((report.records, report.first, report.head.seq), (20, Some(1), 20));
-}
-
-#[tokio::test]
-async fn a_hash_is_what_sha256sum_prints_of_the_facts() {
-    let folder = recorded(2).await;
-    let connection = Connection::open(folder.0.join("runs.sqlite")).expect("the file");
-    let (facts, hash): (String, String) = connection
-        .query_row("SELECT facts, hash FROM records WHERE seq = 2", [], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })
-        .expect("a record");
-    assert_eq!(sha256(facts), hash);
-}
-
-#[tokio::test]
-async fn every_alteration_is_found() {
-    for column in ["facts", "hash", "code", "job", "outcome"] {
-        let folder = recorded(5).await;
-        // One byte in the middle becomes another.
-        folder.sql(&format!(
-            "UPDATE records SET {column} = substr({column}, 1, length({column}) / 2)
-             || CASE substr({column}, length({column}) / 2 + 1, 1) WHEN '0' THEN '1' ELSE '0' END
-             || substr({column}, length({column}) / 2 + 2) WHERE seq = 3"
-        ));
-        let wrong = folder.wrong();
-        assert!(wrong.iter().any(|(seq, _)| *seq == 3), "{column}: {wrong:?}");
+async fn content_of_files_is_kept_once_found_wrong_and_removed_with_its_records() {
+    let folder = Folder::new();
+    let recorder = folder.keeping_files();
+    for content in ["one", "one", "two"] {
+        run(&recorder, &format!("leave {content}")).await;
     }
-    let folder = recorded(5).await;
-    folder.sql("UPDATE records SET outcome = NULL WHERE seq = 5");
-    assert_eq!(
-        folder.wrong(),
-        [(5, "its outcome is not what was recorded: it was altered".into())]
-    );
-}
-
-#[tokio::test]
-async fn a_removed_record_is_found_wherever_it_was() {
-    for (gone, seen) in [(1, 2), (3, 4), (5, 4)] {
-        let folder = recorded(5).await;
-        folder.sql(&format!("DELETE FROM records WHERE seq = {gone}"));
-        let wrong = folder.wrong();
-        assert!(wrong.len() == 1 && wrong[0].0 == seen, "{gone}: {wrong:?}");
-    }
-    let folder = recorded(3).await;
-    folder.sql("DELETE FROM records");
-    assert_eq!(folder.wrong().len(), 1);
-}
-
-#[tokio::test]
-async fn reordered_records_are_found_also_if_their_numbers_are_made_to_fit() {
-    let folder = recorded(5).await;
-    let swap =
-        "UPDATE records SET seq = -2 WHERE seq = 2; UPDATE records SET seq = 2 WHERE seq = 3;
-                UPDATE records SET seq = 3 WHERE seq = -2;";
-    folder.sql(swap);
-    assert!(folder.wrong().iter().any(|(seq, what)| *seq == 2 && what.contains("moved")));
-    let folder = recorded(5).await;
-    folder.sql(swap);
-    // With numbers and hashes that fit, each alone is sound; the chain is not.
-    let connection = Connection::open(folder.0.join("runs.sqlite")).expect("the file");
-    for seq in [2, 3] {
-        let facts: String = connection
-            .query_row(
-                "SELECT json_set(facts, '$.seq', seq) FROM records WHERE seq = ?",
-                [seq],
-                |row| row.get(0),
-            )
-            .expect("a record");
-        connection
-            .execute(
-                "UPDATE records SET facts = ?, hash = ? WHERE seq = ?",
-                (&facts, sha256(&facts), seq),
-            )
-            .expect("an update");
-    }
-    assert!(folder.wrong().iter().any(|(_, what)| what.contains("chained")));
-}
-
-#[tokio::test]
-async fn a_chain_written_anew_is_found_by_a_head_that_was_noted_elsewhere() {
-    let folder = recorded(5).await;
-    let noted = folder.store().head().expect("a head");
-    assert!(folder.store().verify(Some(&noted)).expect("a report").is_whole());
-    std::fs::remove_dir_all(&folder.0).expect("to remove the store");
-    let recorder = folder.recorder(KeepInputs::Digests);
-    for number in 0..6 {
-        run(&recorder, &format!("other {number}")).await;
-    }
-    assert_eq!(folder.wrong(), [], "by itself it is a whole chain");
-    let report = folder.store().verify(Some(&noted)).expect("a report");
-    assert_eq!(report.wrong[0].seq, 5);
-    let later = Head { seq: 99, ..noted };
-    assert!(!folder.store().verify(Some(&later)).expect("a report").is_whole());
-}
-
-#[tokio::test]
-async fn retention_keeps_the_chain() {
-    let folder = recorded(10).await;
-    let noted = folder.store().head().expect("a head");
+    // Whoever wants no files gets none, and nothing is kept.
+    let options = RunOptions { artifacts: Artifacts::None, ..RunOptions::default() };
+    recorder.run_with(Job::new("leave nothing"), options).await.expect("an outcome");
+    let file = |content: &str| {
+        let digest = sha256(content);
+        folder.0.join("artifacts/sha256").join(&digest[..2]).join(&digest[2..])
+    };
+    let there = |content: &str| file(content).exists();
+    assert!(there("one") && there("two") && !there("nothing"));
+    let store = folder.store();
+    let record = store.find("last").expect("a record");
+    assert!(!run_facts(&record.facts.about).artifacts_kept);
+    let rows = store.list(&Query { text: Some("leave two".into()), ..Query::default() });
+    let record = store.find(&rows.expect("a list")[0].id).expect("a record");
+    let facts = run_facts(&record.facts.about);
+    assert!(facts.artifacts_kept);
+    let content = |most| store.content(&facts.artifacts[0], most).expect("a shelf");
+    assert_eq!((content(3), content(2)), (Some(b"two".to_vec()), None));
+    assert_eq!(folder.wrong(), []);
+    std::fs::write(file("two"), "2").expect("to alter it");
+    assert_eq!(content(3), None);
+    assert!(folder.wrong()[0].1.contains("altered"), "{:?}", folder.wrong());
+    std::fs::remove_file(file("two")).expect("to remove it");
+    assert!(folder.wrong()[0].1.contains("missing"), "{:?}", folder.wrong());
+    // What a killed engine left unfinished goes too.
+    let unfinished = file("one").with_file_name(".carboy-1-1");
+    std::fs::write(&unfinished, "on").expect("a file");
+    run(&recorder, "leave one").await;
     let later = SystemTime::now() + Duration::from_secs(10);
-    let none =
-        Store::prune(&folder.0, Keep { age: Some(Duration::from_secs(3600)), bytes: None }, later);
-    assert_eq!(none.expect("nothing to do").records, 0);
-    let some =
-        Store::prune(&folder.0, Keep { age: None, bytes: Some(12_000) }, later).expect("a removal");
+    let keep = Keep { age: None, bytes: Some(9_000) };
+    let some = Store::prune(&folder.0, keep, later).expect("a removal");
     assert!(some.records > 0 && some.remain > 1, "{some:?}");
+    assert!(there("one") && !unfinished.exists(), "a record still has it");
+    let all = Keep { age: Some(Duration::ZERO), bytes: None };
+    let all = Store::prune(&folder.0, all, later).expect("a removal");
+    assert!(all.files == 1 && !there("one"), "{all:?}");
     assert_eq!(folder.wrong(), []);
-    assert!(folder.store().verify(Some(&noted)).expect("a report").is_whole());
-    let recorder = folder.recorder(KeepInputs::Digests);
-    run(&recorder, "after").await;
-    assert_eq!(folder.wrong(), []);
-    let later = later + Duration::from_secs(1);
-    let all = Store::prune(&folder.0, Keep { age: Some(Duration::ZERO), bytes: None }, later)
-        .expect("a removal");
-    assert_eq!(all.remain, 1);
-    assert_eq!(folder.wrong(), []);
-    // What was removed cannot be compared with anything, so nobody can pass off anything as it.
-    assert!(!folder.store().verify(Some(&noted)).expect("a report").is_whole());
-    run(&recorder, "at last").await;
-    assert_eq!(folder.wrong(), []);
-    // The same by hand is not the same.
-    folder.sql("DELETE FROM records WHERE event = 'prune'");
-    assert_ne!(folder.wrong(), []);
+}
+
+#[tokio::test]
+async fn whoever_wants_files_gets_them_also_if_they_are_kept() {
+    #[derive(Debug, Default)]
+    struct Seen(Mutex<Vec<String>>);
+    impl Keeper for Seen {
+        fn keep(&self, _run: &str, _file: &Artifact, content: &mut dyn Read) -> io::Result<()> {
+            let mut text = String::new();
+            content.read_to_string(&mut text)?;
+            self.0.lock().expect("a lock").push(text);
+            Ok(())
+        }
+    }
+    let folder = Folder::new();
+    let recorder = folder.keeping_files();
+    let seen = Arc::new(Seen::default());
+    for _ in 0..2 {
+        let artifacts = Artifacts::Keep(seen.clone());
+        let options = RunOptions { artifacts, ..RunOptions::default() };
+        recorder.run_with(Job::new("leave this"), options).await.expect("an outcome");
+    }
+    assert_eq!(*seen.0.lock().expect("a lock"), ["this", "this"]);
 }
 
 #[tokio::test]
@@ -478,7 +450,11 @@ fn what_is_no_store_is_not_touched() {
     let open = |folder: &Path| {
         Recorder::open(
             Scripted,
-            Some(StoreConfig { directory: folder.into(), inputs: KeepInputs::Digests }),
+            Some(StoreConfig {
+                directory: folder.into(),
+                inputs: KeepInputs::Digests,
+                artifacts: KeepArtifacts::Digests,
+            }),
         )
     };
     let text =

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use carboy_protocol::quantity;
-use carboy_store::{Head, Keep, Store, StoreError};
+use carboy_store::{Head, Keep, Removed, Store, StoreError};
 
 use crate::failure::{Failure, print, print_json};
 use crate::guest_text::one_line;
@@ -107,7 +107,13 @@ fn prune(directory: &Path, arguments: &Prune) -> Result<ExitCode, Failure> {
     if arguments.json {
         print_json(&removed)?;
     } else {
-        print(&format!("{} records removed, {} remain\n", removed.records, removed.remain))?;
+        let files = match removed.files {
+            0 => String::new(),
+            1 => " and 1 file".into(),
+            count => format!(" and {count} files"),
+        };
+        let Removed { records, remain, .. } = removed;
+        print(&format!("{records} records{files} removed, {remain} records remain\n"))?;
     }
     Ok(ExitCode::SUCCESS)
 }

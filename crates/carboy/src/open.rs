@@ -22,6 +22,7 @@ pub fn write(code: &str, outcome: &Outcome) -> Result<PathBuf, Failure> {
         code: Some(code),
         outcome: Some(outcome),
         failure: None,
+        pictures: vec![],
         about: vec![("id", outcome.id.clone())],
     };
     let page = page.html();

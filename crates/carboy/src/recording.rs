@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use carboy_store::{KeepInputs, StoreConfig};
+use carboy_store::{KeepArtifacts, KeepInputs, StoreConfig};
 use clap::Args;
 
 use crate::failure::Failure;
@@ -19,6 +19,9 @@ pub struct Recording {
     /// Keep the inputs in the record too, so that the run can be replayed; otherwise only their digests
     #[arg(long)]
     record_inputs: bool,
+    /// Keep the files that the script leaves beside the record too
+    #[arg(long)]
+    record_artifacts: bool,
 }
 
 impl Recording {
@@ -29,7 +32,7 @@ impl Recording {
             Some(None) => Some(usual()?),
             None => named(),
         };
-        config(directory, self.record_inputs)
+        config(directory, self.record_inputs, self.record_artifacts)
     }
 }
 
@@ -42,24 +45,33 @@ pub struct Records {
     /// Keep the inputs of runs in their records too; otherwise only their digests
     #[arg(long)]
     record_inputs: bool,
+    /// Keep the files that runs leave beside their records too
+    #[arg(long)]
+    record_artifacts: bool,
 }
 
 impl Records {
     /// Where the records go, if there are to be any.
     pub fn config(self) -> Result<Option<StoreConfig>, Failure> {
-        config(self.store.or_else(named), self.record_inputs)
+        config(self.store.or_else(named), self.record_inputs, self.record_artifacts)
     }
 }
 
-fn config(directory: Option<PathBuf>, keep: bool) -> Result<Option<StoreConfig>, Failure> {
-    let inputs = if keep { KeepInputs::Bytes } else { KeepInputs::Digests };
-    if directory.is_none() && keep {
+fn config(
+    directory: Option<PathBuf>,
+    keep_inputs: bool,
+    keep_artifacts: bool,
+) -> Result<Option<StoreConfig>, Failure> {
+    let inputs = if keep_inputs { KeepInputs::Bytes } else { KeepInputs::Digests };
+    let artifacts = if keep_artifacts { KeepArtifacts::Bytes } else { KeepArtifacts::Digests };
+    if directory.is_none() && (keep_inputs || keep_artifacts) {
+        let option = if keep_inputs { "--record-inputs" } else { "--record-artifacts" };
         return Err(Failure::usage(
-            "--record-inputs has no effect: nothing is recorded",
+            format!("{option} has no effect: nothing is recorded"),
             "name a store too: with --record or --store, or in CARBOY_STORE",
         ));
     }
-    Ok(directory.map(|directory| StoreConfig { directory, inputs }))
+    Ok(directory.map(|directory| StoreConfig { directory, inputs, artifacts }))
 }
 
 /// The store that the environment names.

@@ -52,6 +52,21 @@ def test_keeping_inputs_without_a_store_is_a_mistake(monkeypatch: pytest.MonkeyP
     monkeypatch.delenv("CARBOY_STORE", raising=False)
     with pytest.raises(carboy.RequestError, match="nothing is recorded"):
         carboy.Sandbox(record_inputs=True)
+    with pytest.raises(carboy.RequestError, match="record_artifacts has no effect"):
+        carboy.Sandbox(record_artifacts=True)
+
+
+def test_files_are_kept_beside_records_where_that_is_wanted(tmp_path: Path) -> None:
+    with carboy.Sandbox(store=tmp_path / "store", record_artifacts=True) as box:
+        outcome = box.run("open('a.txt', 'w').write('content')")
+        artifact = outcome.artifacts["a.txt"]
+        assert artifact.read() == b"content"
+    kept = [path for path in (tmp_path / "store" / "artifacts").rglob("*") if path.is_file()]
+    assert [path.read_bytes() for path in kept] == [b"content"]
+    assert box.runs.verify().is_whole
+    kept[0].write_bytes(b"Content")
+    assert not box.runs.verify().is_whole
+    assert box.runs.prune(keep_days=0) == 1 and not kept[0].exists()
 
 
 def test_waiting_for_modules_leaves_no_record(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 //! One page about a run: its code, what it printed, what it showed, what was refused.
 
-use carboy_protocol::{Denial, Outcome};
+use carboy_protocol::{Denial, Display, Outcome};
 
 use super::code::code;
 use super::display::displays;
@@ -20,6 +20,8 @@ pub struct Page<'a> {
     pub outcome: Option<&'a Outcome>,
     /// Why nothing did.
     pub failure: Option<&'a str>,
+    /// Pictures among the files that it left, if their content is there.
+    pub pictures: Vec<Display>,
     /// What it ran on, and with what: a name and a value each.
     pub about: Vec<(&'static str, String)>,
 }
@@ -46,6 +48,7 @@ impl Page<'_> {
             Some(outcome) => body.push_str(&told(outcome, &code)),
             None => body.push_str(&code),
         }
+        body.push_str(&section("Pictures among its files", &displays(&self.pictures)));
         body.push_str(&section("Run", &table(&self.about)));
         document(&format!("carboy: {}", self.title), &body)
     }
@@ -140,7 +143,7 @@ fn files(outcome: &Outcome) -> Vec<(String, String)> {
 
 #[cfg(test)]
 mod tests {
-    use carboy_protocol::{Display, MediaType};
+    use carboy_protocol::MediaType;
     use serde_json::value::RawValue;
 
     use super::*;
@@ -167,6 +170,7 @@ mod tests {
             code: Some(HOSTILE),
             outcome,
             failure: Some(HOSTILE),
+            pictures: vec![],
             about: vec![("tenant", HOSTILE.to_owned())],
         };
         page.html()

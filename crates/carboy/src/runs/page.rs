@@ -1,12 +1,15 @@
 //! A recorded run as a page that needs nothing else: what the page of any run has, and where the record stands.
 
-use carboy_store::{Record, RunFacts};
+use carboy_protocol::{Display, MediaType, base64};
+use carboy_store::{Record, RunFacts, Store};
+use serde_json::value::to_raw_value;
 
 use super::words::{end_of, given_words};
+use crate::failure::Failure;
 use crate::page::run::Page;
 
 /// The whole page.
-pub fn page(record: &Record, run: &RunFacts) -> String {
+pub fn page(store: &Store, record: &Record, run: &RunFacts) -> Result<String, Failure> {
     let time = record.facts.time.get(..19).unwrap_or(&record.facts.time).replace('T', " ");
     let tenant =
         if run.tenant.is_empty() { String::new() } else { format!(", for {}", run.tenant) };
@@ -17,9 +20,33 @@ pub fn page(record: &Record, run: &RunFacts) -> String {
         code: record.code.as_deref(),
         outcome: record.outcome.as_deref(),
         failure: run.failure.as_ref().map(|failure| failure.message.as_str()),
+        pictures: pictures(store, run)?,
         about: about(record, run),
     };
-    page.html()
+    Ok(page.html())
+}
+
+/// The most bytes of pictures on a page.
+const MOST_PICTURES: u64 = 32 << 20;
+
+/// The pictures among the files that it left, if their content was kept.
+fn pictures(store: &Store, run: &RunFacts) -> Result<Vec<Display>, Failure> {
+    let (mut found, mut room) = (Vec::new(), MOST_PICTURES);
+    for file in run.artifacts.iter().filter(|_| run.artifacts_kept) {
+        let is_it = |kind: &&MediaType| file.media_type.as_deref() == Some(kind.as_str());
+        let kinds = [MediaType::Png, MediaType::Jpeg, MediaType::Gif, MediaType::Svg];
+        let Some(media_type) = kinds.iter().find(is_it) else { continue };
+        let Some(bytes) = store.content(file, room)? else { continue };
+        room -= bytes.len() as u64;
+        let text = match media_type {
+            MediaType::Svg => String::from_utf8_lossy(&bytes).into_owned(),
+            _ => base64::encode(&bytes),
+        };
+        let data = to_raw_value(&text).map_err(std::io::Error::other);
+        let data = data.map_err(Failure::os("write a picture"))?;
+        found.push(Display { media_type: *media_type, data });
+    }
+    Ok(found)
 }
 
 /// What it ran on, and with what.

@@ -13,9 +13,10 @@ use crate::guest_text::visible;
 use crate::paint::Paint;
 
 pub fn show(directory: &Path, arguments: &Show) -> Result<ExitCode, Failure> {
-    let record = Store::open(directory)?.find(&arguments.id)?;
+    let store = Store::open(directory)?;
+    let record = store.find(&arguments.id)?;
     if let Some(file) = &arguments.html {
-        let page = super::page::page(&record, run_of(&record)?);
+        let page = super::page::page(&store, &record, run_of(&record)?)?;
         if file == Path::new("-") {
             print_guest(&page)?;
         } else {
@@ -85,7 +86,10 @@ fn page(record: &Record, run: &RunFacts, paint: Paint) -> String {
         }
     }
     for artifact in &run.artifacts {
-        line("file", &format!("{} ({} bytes)", artifact.path, artifact.bytes));
+        let digest = artifact.sha256.as_ref().map(|hex| format!(" sha256 {hex}"));
+        let kept = if run.artifacts_kept { ", kept" } else { "" };
+        let (path, bytes, digest) = (&artifact.path, artifact.bytes, digest.unwrap_or_default());
+        line("file", &format!("{path} ({bytes} bytes{kept}){digest}"));
     }
     line("record", &format!("{}:{}", record.facts.seq, record.hash));
     if let Some(failure) = &run.failure {

@@ -43,6 +43,7 @@ class Box(Generic[P]):
         artifacts: ArtifactWish = "keep",
         store: str | os.PathLike[str] | None = None,
         record_inputs: bool = False,
+        record_artifacts: bool = False,
         memory_budget: int | str | None = None,
     ) -> None:
         self._settings = Settings(
@@ -55,6 +56,7 @@ class Box(Generic[P]):
             artifacts,
             store,
             record_inputs,
+            record_artifacts,
             memory_budget,
         )
         self._pipe: P | None = None

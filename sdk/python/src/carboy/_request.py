@@ -51,19 +51,23 @@ class Settings:
         artifacts: ArtifactWish = "keep",
         store: str | os.PathLike[str] | None = None,
         record_inputs: bool = False,
+        record_artifacts: bool = False,
         memory_budget: int | str | None = None,
     ) -> None:
         if isinstance(preload, str):
             raise RequestError("preload must be a list of modules", hint=f'write ["{preload}"]')
-        if record_inputs and store is None and not os.environ.get("CARBOY_STORE"):
+        is_recorded = store is not None or os.environ.get("CARBOY_STORE")
+        if (record_inputs or record_artifacts) and not is_recorded:
+            name = "record_inputs" if record_inputs else "record_artifacts"
             raise RequestError(
-                "record_inputs has no effect: nothing is recorded",
+                f"{name} has no effect: nothing is recorded",
                 hint='name a store too: store="DIR", or CARBOY_STORE',
             )
         self.python = os.fspath(python) if python is not None else sys.executable
         self.untested_python = untested_python
         self.store = os.fspath(store) if store is not None else None
         self.record_inputs = record_inputs
+        self.record_artifacts = record_artifacts
         self.memory_budget = checked_size(memory_budget)
         self.preload = tuple(preload)
         self.tools = Toolbox(tools)
@@ -86,6 +90,8 @@ class Settings:
             options += ["--store", self.store]
         if self.record_inputs:
             options.append("--record-inputs")
+        if self.record_artifacts:
+            options.append("--record-artifacts")
         if self.memory_budget is not None:
             options += ["--memory-budget", self.memory_budget]
         modules = list(self.preload)

@@ -34,7 +34,8 @@ class Sandbox(Box[SyncPipe]):
     `outcome.artifacts`, `"list"` only their names and sizes, `"none"` nothing.
 
     With a `store`, a directory, every run leaves a record there before it is answered, and `runs`
-    reads them; `record_inputs` keeps inputs too, of which otherwise only digests are kept.
+    reads them; `record_inputs` keeps inputs too, of which otherwise only digests are kept, and
+    `record_artifacts` the files that code leaves.
 
     `memory_budget` is what all runs of the box together may come to use, in bytes or as text such as
     `"512M"`; a run that does not fit beside the others waits. Without it, that is what the container or
