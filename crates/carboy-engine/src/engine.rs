@@ -5,15 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use carboy_protocol::{
-    GuestResult, Job, JobFrame, Limits, Outcome, Policy, SetupFault, Status, Usage,
-};
+use carboy_protocol::{Job, JobFrame, Limits, Outcome, Policy, SetupFault, ToJar};
 use tokio::sync::mpsc;
 
 use crate::admit::budget::{Budget, LIGHT};
 use crate::admit::files::{self, Zones};
 use crate::admit::gate::{Gate, GateConfig};
-use crate::admit::{language, request};
+use crate::admit::{language, outcome, request};
 use crate::error::{EngineError, RequestError, RunError};
 use crate::host::{Because, Host, Installation, Python, Versions};
 use crate::kernel::blocking::elsewhere;
@@ -23,9 +21,10 @@ use crate::plan::{self, Base, Plan};
 use crate::pool::{Pool, PoolConfig};
 use crate::run::{self, Contact};
 use crate::runner::{RunOptions, Runner, Witness};
+use crate::session::{self, Session, SessionCore};
 use crate::tier::process::{Preload, Preloading, Process, ProcessJar, Renewal};
 use crate::tier::{Inputs, Jar, Tier};
-use crate::verdict::{self, Given};
+use crate::verdict::Given;
 
 /// What an engine is made of.
 #[derive(Clone, Debug)]
@@ -232,57 +231,42 @@ impl Engine {
             host: options.tools,
             run: &id,
             artifacts: options.artifacts,
+            owed: vec![],
         };
-        let mut record = run::run(&mut jar, frame, limits, contact).await?;
+        let mut record = run::run(&mut jar, ToJar::Job(frame), limits, contact).await?;
         if inputs.is_some() {
             record.facts.leave_out_files();
         }
-        let exit = record.facts.exit;
-        let usage = Usage {
-            queue_ms,
-            wall_ms: record.wall.as_secs_f64() * 1e3,
-            cpu_ms: exit.cpu_us.saturating_sub(record.facts.cpu_before_us) as f64 / 1e3,
-            peak_memory_bytes: exit.peak_memory_bytes,
-        };
-        let said_by_guard = language::refused_in_run(&record.ending);
-        let decided = verdict::decide(record.ending, &record.facts, &record.refused, limits);
-        let (answer, error) = match decided {
-            Ok(answer) => (answer, None),
-            Err(mut error) => {
-                verdict::advise(&mut error, &code, &given);
-                (GuestResult::default(), Some(*error))
-            }
-        };
-        let (mut denials, probes) = verdict::divide(record.tried, error.as_ref(), record.wall);
-        denials.extend(said_by_guard);
+        let held_bytes = record.facts.held_bytes;
         let isolation = jar.about().isolation.clone();
+        let outcome = outcome(id, queue_ms, record, limits, &code, &given, isolation);
         // One that has ended holds nothing, and its end was heard.
-        if record.facts.held_bytes > LIGHT && jar.is_alive() {
+        if held_bytes > LIGHT && jar.is_alive() {
             self.pool.bury_now(jar, place);
         } else {
             self.pool.bury(jar);
         }
         drop(running);
-        Ok(Outcome {
-            id,
-            status: if error.is_none() { Status::Ok } else { Status::Error },
-            result: answer.result,
-            result_type: answer.type_name,
-            result_text: answer.text,
-            result_note: answer.note,
-            displays: record.displays,
-            display_note: record.display_note,
-            error,
-            stdout: record.stdout,
-            stderr: record.stderr,
-            denials,
-            probes,
-            tool_calls: record.tool_calls,
-            usage,
-            isolation,
-            artifacts: record.left.artifacts,
-            artifacts_left_out: record.left.left_out,
-        })
+        Ok(outcome)
+    }
+
+    /// Opens a session: code that is run piece by piece and keeps its state.
+    pub async fn session(&self, policy: &Policy) -> Result<Session, RunError> {
+        let policy = self.admitted(policy)?;
+        session::check(&policy)?;
+        let tier = self.pool.tier();
+        let needs = self.budget.session(&policy.limits, tier.holds(&policy))?;
+        // The first jar may show what imports take, and have less left than was promised.
+        for _ in 0..2 {
+            let held = self.gate.reserve(needs)?;
+            let jar = tier.make_for_session(&policy).await?;
+            let environment = tier.environment(&policy.limits, &jar);
+            let core = SessionCore::new(jar, policy.clone(), environment, self.gate.clone(), held);
+            if let Some(session) = Session::begin(core).await? {
+                return Ok(session);
+            }
+        }
+        Err(EngineError::ZygoteGone.into())
     }
 
     /// Ends every zygote and jar and waits until they are gone.

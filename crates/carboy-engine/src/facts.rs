@@ -178,6 +178,11 @@ pub(crate) fn most_held(limits: &Limits) -> u64 {
     limits.memory_bytes + limits.memory_bytes / 16 + (1 << 20)
 }
 
+/// The same for all heads of a session together.
+pub(crate) fn most_together(limits: &Limits) -> u64 {
+    limits.session_memory_bytes + limits.session_memory_bytes / 16 + (1 << 20)
+}
+
 /// What the kernel can be made to hold for a jar beside what its limits count, as SPECIFICATION.md lists it.
 const KERNEL: u64 = 34 << 20;
 
@@ -185,6 +190,11 @@ const KERNEL: u64 = 34 << 20;
 /// from, and what the kernel holds for it.
 pub(crate) fn may_use(limits: &Limits, copied_bytes: u64) -> u64 {
     most_held(limits) + limits.file_bytes + copied_bytes + KERNEL
+}
+
+/// The same for a session: its heads share what they were copied from, and each has files open and threads.
+pub(crate) fn may_use_together(limits: &Limits, copied_bytes: u64) -> u64 {
+    most_together(limits) + limits.file_bytes + copied_bytes + KERNEL
 }
 
 /// How many descriptors a jar can have: the policy counts the guest's own files, and those that every

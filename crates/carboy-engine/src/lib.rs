@@ -34,6 +34,7 @@ mod plan;
 mod pool;
 mod run;
 mod runner;
+mod session;
 mod tier;
 mod verdict;
 
@@ -49,4 +50,5 @@ pub use runner::{
     Answer, Artifacts, Call, Chunk, IN_FLIGHT, Keeper, RunOptions, Runner, Stream, ToolHost,
     Witness,
 };
+pub use session::Session;
 pub use tier::process::{Preload, Preloading};

@@ -38,6 +38,7 @@ mod preset;
 mod python;
 pub mod quantity;
 mod raster;
+mod session;
 mod text;
 mod tool;
 mod visible;
@@ -62,6 +63,7 @@ pub use outcome::{
 pub use policy::{Network, Policy, Walls};
 pub use preset::Preset;
 pub use python::PythonVersion;
+pub use session::{Piece, Reply, StateAfter, Variable, Variables};
 pub use text::OutputText;
 pub use tool::{Call, CallStatus, Tool, ToolCall, ToolFault, ToolFaultKind};
 pub use visible::{hidden_in, is_hidden, visible_json};

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use crate::{Call, DataFrame, Display, Drawing, LanguageProfile, Tool, ToolFault};
 
 /// The version of these messages. Engine and zygote refuse each other when it differs.
-pub const WIRE_VERSION: u32 = 6;
+pub const WIRE_VERSION: u32 = 7;
 
 /// A layer that could not be set up: which one, at what step, on what object, with what answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -130,8 +130,18 @@ pub enum ToJar {
         /// Which ones, in their order.
         modules: Vec<String>,
     },
-    /// The one job.
+    /// The one job, or in a session the next piece of code.
     Job(JobFrame),
+    /// In a session: make a copy of this process, and say that you are ready. The first message makes a jar
+    /// one that holds a session.
+    Fork {},
+    /// In a session: wait for children that have ended, and say that you are ready.
+    Reap {},
+    /// In a session: answer with the names that the code has defined.
+    Variables {
+        /// How many at most.
+        most: u64,
+    },
     /// What came of a call, once it is known.
     Answer {
         /// The jar's number for the call.

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 /// One instruction of a classic BPF program, laid out as the kernel reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,12 +64,17 @@ pub enum Answer {
     Continue,
     /// Fail it with this `errno`.
     Refuse(i32),
+    /// Do not execute it, and let it succeed.
+    Succeed,
 }
 
 const RECEIVE: libc::Ioctl = 0xc050_2100_u32 as libc::Ioctl;
 const SEND: libc::Ioctl = 0xc018_2101_u32 as libc::Ioctl;
+const IS_WAITING: libc::Ioctl = 0x4008_2102_u32 as libc::Ioctl;
+const PLACE: libc::Ioctl = 0x4018_2103_u32 as libc::Ioctl;
 const _: () = assert!(size_of::<libc::seccomp_notif>() == 0x50);
 const _: () = assert!(size_of::<libc::seccomp_notif_resp>() == 0x18);
+const _: () = assert!(size_of::<libc::seccomp_notif_addfd>() == 0x18);
 
 /// Takes the next notification from a listener. Blocks if there is none: wait for the listener
 /// to be readable first. `NotFound` means that the calling thread has ended meanwhile.
@@ -94,8 +99,32 @@ pub fn answer(listener: impl AsFd, id: u64, answer: Answer) -> io::Result<()> {
     match answer {
         Answer::Continue => response.flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32,
         Answer::Refuse(errno) => response.error = -errno,
+        Answer::Succeed => {}
     }
     // SAFETY: the response lives across the call and has the size the request encodes.
     let answer = unsafe { libc::ioctl(listener.as_fd().as_raw_fd(), SEND, &raw mut response) };
+    crate::check(answer.into()).map(drop)
+}
+
+/// Whether the call with this id still waits for its answer. If it does, whatever was looked up by the
+/// number of its thread before was looked up about its thread.
+pub fn is_waiting(listener: impl AsFd, id: u64) -> bool {
+    // SAFETY: the kernel reads one number of the size the request encodes.
+    unsafe { libc::ioctl(listener.as_fd().as_raw_fd(), IS_WAITING, &raw const id) == 0 }
+}
+
+/// Makes number `at` of the process whose call waits a copy of `descriptor`, which stays open over an
+/// exec. What was open there is closed.
+pub fn place(listener: impl AsFd, id: u64, descriptor: impl AsFd, at: RawFd) -> io::Result<()> {
+    let invalid = |_| io::Error::new(io::ErrorKind::InvalidInput, "no number of a descriptor");
+    let request = libc::seccomp_notif_addfd {
+        id,
+        flags: libc::SECCOMP_ADDFD_FLAG_SETFD as u32,
+        srcfd: u32::try_from(descriptor.as_fd().as_raw_fd()).map_err(invalid)?,
+        newfd: u32::try_from(at).map_err(invalid)?,
+        newfd_flags: 0,
+    };
+    // SAFETY: the request lives across the call and has the size that it encodes.
+    let answer = unsafe { libc::ioctl(listener.as_fd().as_raw_fd(), PLACE, &raw const request) };
     crate::check(answer.into()).map(drop)
 }

@@ -7,7 +7,7 @@ use carboy_protocol::Limits;
 
 use crate::admit::gate::Needs;
 use crate::error::RequestError;
-use crate::facts::may_use;
+use crate::facts::{may_use, may_use_together};
 use crate::host::Memory;
 use crate::tier::Holds;
 
@@ -58,6 +58,18 @@ impl Budget {
         let shown = if limits.displays == 0 { 0 } else { limits.display_total_bytes };
         let own_bytes = own_bytes.saturating_add(shown).min(self.bytes);
         Ok(Needs { own_bytes, shared_bytes: holds.shared_bytes })
+    }
+}
+
+impl Budget {
+    /// What a session under these limits takes. An error if there is never as much.
+    pub fn session(&self, limits: &Limits, holds: Holds) -> Result<u64, RequestError> {
+        let needed = may_use_together(limits, holds.copied_bytes);
+        if needed > self.bytes {
+            let source_of_budget = self.source.clone();
+            return Err(RequestError::NoMemory { needed, budget: self.bytes, source_of_budget });
+        }
+        Ok(needed)
     }
 }
 

@@ -71,6 +71,8 @@ struct State {
     running: usize,
     /// What those that run may come to use.
     bytes: u64,
+    /// What sessions may come to use, whether anything runs in them or not.
+    held: u64,
     /// What the engine held for all runs when somebody last came.
     shared_bytes: u64,
     running_by: HashMap<String, usize>,
@@ -101,6 +103,20 @@ impl Drop for Place {
         let held = self.since.elapsed().as_secs_f64();
         state.mean_hold += (held - state.mean_hold) * NEWEST;
         self.gate.leave(&mut state, &self.tenant, self.bytes);
+    }
+}
+
+/// A session's part of the budget, until it is dropped.
+pub(crate) struct Held {
+    gate: Arc<Gate>,
+    bytes: u64,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut state = self.gate.lock();
+        state.held -= self.bytes;
+        self.gate.advance(&mut state);
     }
 }
 
@@ -166,6 +182,10 @@ impl Gate {
             state.shared_bytes = needs.shared_bytes;
             // Whoever could run and is still in line waits for memory, and so does who comes after.
             let is_short = state.line.iter().any(|(tenant, _)| self.may_run(&state, tenant));
+            // Sessions may stand for longer than anybody waits.
+            if bytes > 0 && state.held > 0 && bytes.saturating_add(state.held) > self.budget() {
+                return Err(self.busy(&state));
+            }
             if is_short || !self.may_run(&state, tenant) || !self.fits(&state, bytes) {
                 self.check(&state, tenant, bytes, deadline)?;
             }
@@ -194,6 +214,19 @@ impl Gate {
         Ok(Place { gate: self.clone(), tenant, bytes, since: Instant::now() })
     }
 
+    /// Takes a session's part of the budget. Sessions have half of it, or one of them has more if it is
+    /// alone: the rest is for runs.
+    pub fn reserve(self: &Arc<Self>, bytes: u64) -> Result<Held, Busy> {
+        let mut state = self.lock();
+        let all = state.held.saturating_add(bytes);
+        let taken = state.bytes.saturating_add(state.shared_bytes).saturating_add(all);
+        if (state.held > 0 && all > self.budget() / 2) || taken > self.budget() {
+            return Err(self.busy(&state));
+        }
+        state.held = all;
+        Ok(Held { gate: self.clone(), bytes })
+    }
+
     fn may_run(&self, state: &State, tenant: &str) -> bool {
         let own = state.running_by.get(tenant).copied().unwrap_or(0);
         state.running < self.config.running
@@ -208,8 +241,9 @@ impl Gate {
     /// Whether there is memory for it now. What runs alone is let in: that it fits was checked before, and
     /// what the engine holds may have grown since.
     fn fits(&self, state: &State, bytes: u64) -> bool {
-        let all = state.bytes.saturating_add(state.shared_bytes).saturating_add(bytes);
-        state.running == 0 || all <= self.budget()
+        let taken = state.bytes.saturating_add(state.held).saturating_add(state.shared_bytes);
+        let alone = state.running == 0 && state.held == 0;
+        alone || bytes == 0 || taken.saturating_add(bytes) <= self.budget()
     }
 
     /// How many runs of this size there can be at once.
@@ -503,5 +537,24 @@ mod tests {
         // By number there is room for many; by memory one runs at a time.
         assert!(gate.enter("a", bytes(6), None).await.is_err());
         waits.abort();
+    }
+
+    #[tokio::test]
+    async fn sessions_leave_room_for_runs() {
+        let gate = Gate::new(GateConfig { memory_bytes: Some(100), ..GateConfig::default() });
+        let needs = |own_bytes| Needs { own_bytes, shared_bytes: 0 };
+        let one = gate.reserve(30).unwrap();
+        let two = gate.reserve(20).unwrap();
+        assert!(gate.reserve(1).is_err());
+        // A run in a session needs a place and no memory of its own.
+        let within = gate.enter("", needs(0), None).await.unwrap();
+        let beside = gate.enter("", needs(50), None).await.unwrap();
+        // What does not fit while they stand is told so at once.
+        assert!(gate.enter("", needs(51), None).await.is_err());
+        drop((one, two, within, beside));
+        let alone = gate.reserve(80).unwrap();
+        assert!(gate.reserve(1).is_err() && gate.reserve(21).is_err());
+        drop(alone);
+        drop(gate.enter("", needs(90), None).await.unwrap());
     }
 }

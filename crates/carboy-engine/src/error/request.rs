@@ -94,6 +94,12 @@ pub enum RequestError {
         /// Where that number comes from.
         source_of_budget: String,
     },
+    /// A session does not do that, or is over.
+    #[error("{why}")]
+    Session {
+        /// What is in the way.
+        why: String,
+    },
     /// The interpreter named does not exist or is not one we can run.
     #[error("the interpreter {} cannot be used: {why}", .path.display())]
     Python {
@@ -145,6 +151,9 @@ impl RequestError {
                 "lower limits.memory_bytes or limits.file_bytes; `carboy doctor` shows the budget, and \
                  --memory-budget sets another",
             ),
+            RequestError::Session { .. } => {
+                Some("docs/sessions.md says what a session does and when it ends")
+            }
             RequestError::Python { .. } => Some(concat!(
                 "name a CPython from ",
                 supported_pythons!(),

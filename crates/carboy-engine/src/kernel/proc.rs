@@ -56,6 +56,64 @@ fn says_ending(stat: &str) -> bool {
     flags.and_then(|flags| flags.parse::<u64>().ok()).is_some_and(|flags| flags & PF_EXITING != 0)
 }
 
+/// How a process that has ended and was not waited for yet did end: its exit code, or the signal.
+pub(crate) fn ended_with(pid: u32) -> Option<(Option<i32>, Option<i32>)> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    says_ended_with(&stat)
+}
+
+/// What the last field of a `/proc/PID/stat` says: the status that `wait` gives.
+fn says_ended_with(stat: &str) -> Option<(Option<i32>, Option<i32>)> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    let status: i32 = rest.split_whitespace().nth(49)?.parse().ok()?;
+    let signal = status & 0x7f;
+    Some(if signal == 0 { (Some(status >> 8 & 0xff), None) } else { (None, Some(signal)) })
+}
+
+/// What a descriptor leads to: the mount and the number of the inode there. Pipes, sockets and the like lie on
+/// mounts of the kernel's own, which are nobody's.
+pub(crate) type FileId = (u64, u64);
+
+/// What a descriptor of our own leads to.
+pub(crate) fn file_id(descriptor: impl AsFd) -> io::Result<FileId> {
+    says_file_id(&format!("/proc/self/fdinfo/{}", descriptor.as_fd().as_raw_fd()))
+}
+
+/// What every descriptor of a process leads to, by its number. Unlike their names in `/proc/PID/fd` this can be
+/// read of a process that is not dumpable.
+pub(crate) fn descriptors(pid: u32) -> io::Result<Vec<(u32, FileId)>> {
+    let mut found = vec![];
+    for entry in fs::read_dir(format!("/proc/{pid}/fdinfo"))? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        let number = name.parse().map_err(io::Error::other)?;
+        found.push((number, says_file_id(&format!("/proc/{pid}/fdinfo/{name}"))?));
+    }
+    Ok(found)
+}
+
+fn says_file_id(path: &str) -> io::Result<FileId> {
+    let info = fs::read_to_string(path)?;
+    let number = |name| field(&info, name).and_then(|value| value.parse().ok());
+    let found = number("mnt_id:").zip(number("ino:"));
+    found.ok_or_else(|| io::Error::other("the kernel does not say what a descriptor leads to"))
+}
+
+/// The numbers of the mounts that a process sees.
+pub(crate) fn mounts(pid: u32) -> io::Result<Vec<u64>> {
+    let text = fs::read_to_string(format!("/proc/{pid}/mountinfo"))?;
+    Ok(text.lines().filter_map(|line| line.split(' ').next()?.parse().ok()).collect())
+}
+
+/// Stops every thread of a process until it is [woken](wake). It cannot prevent that.
+pub(crate) fn stop(pidfd: impl AsFd) {
+    pidfd_send_signal(pidfd, Signal::STOP).ok();
+}
+
+/// Lets a process that was stopped go on.
+pub(crate) fn wake(pidfd: impl AsFd) {
+    pidfd_send_signal(pidfd, Signal::CONT).ok();
+}
+
 /// `/proc/PID/status`, as it was when it was read.
 #[derive(Clone, Debug)]
 pub(crate) struct Status(String);
@@ -163,7 +221,7 @@ fn descendants(pid: u32) -> Vec<u32> {
 }
 
 /// The children of a process: any of its threads may have forked.
-fn children(pid: u32) -> Vec<u32> {
+pub(crate) fn children(pid: u32) -> Vec<u32> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let mut children = Vec::new();
     for thread in threads {
@@ -211,6 +269,26 @@ mod tests {
         assert!(!says_ending(&stat(0x40_0040)));
         assert!(says_ending(&stat(0x40_0044)));
         assert!(!says_ending("7 (cut"));
+    }
+
+    #[test]
+    fn an_end_is_read_behind_the_name() {
+        let stat = |status: &str| format!("7 (a ) 4) Z{}{status}\n", " 1".repeat(48) + " ");
+        assert_eq!(says_ended_with(&stat("256")), Some((Some(1), None)));
+        assert_eq!(says_ended_with(&stat("0")), Some((Some(0), None)));
+        assert_eq!(says_ended_with(&stat("139")), Some((None, Some(11))));
+        assert_eq!(says_ended_with("7 (cut"), None);
+    }
+
+    #[test]
+    fn a_pipe_lies_on_no_mount_and_has_one_number_for_both_ends() {
+        let (read, write) = rustix::pipe::pipe().unwrap();
+        let (id, mounts) = (file_id(&read).unwrap(), mounts(std::process::id()).unwrap());
+        assert!(id == file_id(&write).unwrap() && !mounts.contains(&id.0));
+        let file = file_id(fs::File::open("/").unwrap()).unwrap();
+        assert!(mounts.contains(&file.0) && file != id);
+        let all = descriptors(std::process::id()).unwrap();
+        assert_eq!(all.iter().filter(|(_, found)| *found == id).count(), 2);
     }
 
     #[test]

@@ -15,6 +15,8 @@ pub(crate) struct Contact<'a> {
     pub run: &'a str,
     /// What is wanted of the files that it leaves.
     pub artifacts: Artifacts,
+    /// What the jar has not read of a frame of an earlier run.
+    pub owed: Vec<u8>,
 }
 
 /// Waits until the caller cancels, which may be never.

@@ -25,16 +25,18 @@ pub(crate) struct Record {
     pub left: Left,
     pub displays: Vec<Display>,
     pub display_note: Option<String>,
+    /// What the jar has not read of a frame whose beginning it has.
+    pub owed: Vec<u8>,
 }
 
 impl<J: Jar> Watch<'_, J> {
     /// Looks at the jar while it is there, and ends it.
     ///
-    /// It is killed, always. One that gave its answer and had no children is known by what it used up to
-    /// then, and nobody waits for its end, because taking a process down takes longer than most runs. If it left no
-    /// file either, it is left to whoever buries it. If it may have, it is killed now, and what it left is
-    /// collected when nothing in it runs any more. Any other is killed now and waited for, because how it
-    /// ended is the cause.
+    /// It is killed, always, unless it holds a session and answered. One that gave its answer and had no children
+    /// is known by what it used up to then, and nobody waits for its end, because taking a process down takes
+    /// longer than most runs. If it left no file either, it is left to whoever buries it. If it may have, it is
+    /// killed now, and what it left is collected when nothing in it runs any more. Any other is killed now and
+    /// waited for, because how it ended is the cause.
     ///
     /// An answer counts only if no limit was crossed by the time it came: between two measurements a
     /// guest can take what it likes.
@@ -46,7 +48,8 @@ impl<J: Jar> Watch<'_, J> {
             (_, decided) => decided,
         };
         let left_alive = is_known && untouched;
-        if !left_alive {
+        let is_kept = is_known && self.jar.outlives_run();
+        if !left_alive && !is_kept {
             self.jar.kill();
         }
         let ending = self.drain(ending).await;
@@ -76,16 +79,17 @@ impl<J: Jar> Watch<'_, J> {
             left,
             displays,
             display_note,
+            owed: self.speech.owed(),
         })
     }
 
     /// Reads what the jar had written before it ended. Never waits for more: what is not in the pipes
-    /// now is nobody's. A jar that was left alive because it had answered is killed if there is
+    /// now is nobody's. A jar that was left alive because it had answered is hushed if there is
     /// anything, so that it cannot go on writing while that is handed on.
     async fn drain(&mut self, ending: Ending) -> Ending {
         let mut piece = [0; PIECE];
         if self.stdio.is_waiting() {
-            self.jar.kill();
+            self.jar.hush();
         }
         for stream in [Stream::Stdout, Stream::Stderr] {
             loop {
@@ -95,7 +99,7 @@ impl<J: Jar> Watch<'_, J> {
                     Stream::Stderr => &io.stderr,
                 };
                 let Ok(count @ 1..) = read_now(pipe, &mut piece) else { break };
-                self.jar.kill();
+                self.jar.hush();
                 self.stdio.hand_on().await;
                 if self.stdio.wrote(stream, &piece[..count]) {
                     self.stdio.hand_on().await;

@@ -283,7 +283,7 @@ async fn hear(chance: &mut Chance, limits: &Limits) -> Ending {
         strict: chance.one_in(2),
         displays: Default::default(),
     };
-    let mut speech = Speech::new(&carboy_protocol::ToJar::Job(job), limits).unwrap();
+    let mut speech = Speech::new(&carboy_protocol::ToJar::Job(job), vec![], limits).unwrap();
     let bytes = stream(chance);
     let mut rest = bytes.as_slice();
     loop {

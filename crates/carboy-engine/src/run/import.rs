@@ -35,6 +35,7 @@ pub(crate) async fn import<J: Jar>(jar: &mut J, limits: &Limits) -> Result<bool,
         host: None,
         run: "",
         artifacts: Artifacts::None,
+        owed: vec![],
     };
     let ending = Watch::new(jar, message, &limits, contact)?.watch().await?;
     let mut piece = [0; PIECE];

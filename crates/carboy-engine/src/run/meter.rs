@@ -89,6 +89,12 @@ impl<'a> Meter<'a> {
         Some(jar.cpu_together_us()?.saturating_sub(before))
     }
 
+    /// The processor time since the job came, of a process that had others before: the kernel counts them
+    /// all.
+    fn cpu_of_head_us<J: Jar>(&self, jar: &J) -> u64 {
+        jar.cpu_us().map_or(0, |used| used.saturating_sub(self.cpu_before_us))
+    }
+
     /// The kernel counts private memory when it is mapped, but there are ways to map it that it
     /// does not count. What is really there is measured, with some room for its imprecision.
     async fn limit_over<J: Jar>(
@@ -110,6 +116,10 @@ impl<'a> Meter<'a> {
         let most_us = self.limits.cpu_ms.div_ceil(1000) * 1_000_000;
         if is_over {
             Some(LimitName::MemoryBytes)
+        } else if jar.outlives_run() && self.cpu_of_head_us(jar) > most_us {
+            Some(LimitName::CpuMs)
+        } else if jar.is_crowded(&sample, self.limits).await {
+            Some(LimitName::SessionMemoryBytes)
         } else if self.cpu_together_us(jar).is_some_and(|used| used > most_us) {
             Some(LimitName::CpuMs)
         } else {
@@ -155,7 +165,9 @@ impl<'a> Meter<'a> {
             files_full: files.files_full,
             baseline: jar.about().baseline,
         };
-        let is_known = answered && over.is_none() && is_complete;
+        // What holds a session is kept after an exception too.
+        let is_done = answered || (jar.outlives_run() && matches!(ending, Ending::Said(_)));
+        let is_known = is_done && over.is_none() && is_complete;
         Last { facts, is_known, untouched: files.untouched, over }
     }
 }

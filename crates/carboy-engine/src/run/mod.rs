@@ -23,25 +23,27 @@ mod watch;
 
 use std::time::Instant;
 
-use carboy_protocol::{JobFrame, Limits, ToJar};
+use carboy_protocol::{Limits, ToJar};
 
 use crate::error::EngineError;
-use crate::run::finish::Record;
 use crate::run::watch::Watch;
 use crate::tier::Jar;
 
 pub(crate) use contact::{Contact, cancelled};
 pub(crate) use displays::frame as display_frame;
+pub(crate) use finish::Record;
 pub(crate) use import::import;
+pub(crate) use share::Share;
 
-/// Runs one job in `jar` to its end. The jar has been killed then, or has answered and waits to be.
+/// Runs one job in `jar`, or whatever it is told, to its end. The jar has been killed then, or has answered
+/// and waits to be killed or to be told more.
 pub(crate) async fn run<J: Jar>(
     jar: &mut J,
-    job: JobFrame,
+    message: ToJar,
     limits: &Limits,
     contact: Contact<'_>,
 ) -> Result<Record, EngineError> {
-    let mut watch = Watch::new(jar, ToJar::Job(job), limits, contact)?;
+    let mut watch = Watch::new(jar, message, limits, contact)?;
     let started = Instant::now();
     let ending = watch.watch().await?;
     let wall = started.elapsed();

@@ -8,18 +8,15 @@ use std::time::Duration;
 
 use carboy_jail::profile::{Grant, Profile, Verdict};
 use carboy_protocol::Limits;
-use carboy_sys::seccomp::{Answer, Notification, answer, receive};
+use carboy_sys::seccomp::{Answer, Notification, answer};
 use carboy_sys::{name_of, number_of};
-use rustix::event::PollFlags;
 use rustix::io::Errno;
-use tokio::io::unix::AsyncFdReadyGuard;
 use tokio::time::{Instant as Moment, sleep_until};
 
 use crate::facts::{Baseline, Refused, RefusedCall, Tried, Wanted};
-use crate::kernel::async_fd::ready_now;
 use crate::kernel::proc::{self, Status};
 use crate::run::share::Share;
-use crate::tier::About;
+use crate::tier::{About, Announced, Ready};
 
 /// How long a granted thread may take to show up in the kernel's count.
 const SETTLE: Duration = Duration::from_millis(5);
@@ -86,25 +83,22 @@ impl<'a> Refusals<'a> {
         !self.deaf && self.share.rests_until().is_none_or(|until| until <= Moment::now())
     }
 
-    /// Takes a few announced calls and answers them, if there are any. The kernel is asked first:
-    /// receiving would block if nothing waited, and the readiness that tokio remembers may be old.
-    pub fn hear(&mut self, mut ready: AsyncFdReadyGuard<'_, OwnedFd>) -> io::Result<()> {
+    /// Takes a few announced calls and answers them, if there are any.
+    pub fn hear(&mut self, mut ready: Ready<'_>) -> io::Result<()> {
         let began = Moment::now();
         for _ in 0..AT_ONCE {
-            match ready_now(ready.get_inner()) {
-                Ok(events) if events.contains(PollFlags::IN) => {
-                    self.serve(ready.get_inner())?;
+            match ready.take()? {
+                Announced::Call(call) => {
+                    self.answer(ready.answers(), call)?;
                     // The run ends here, and counts what it was ended for.
                     if self.is_flooded() {
                         break;
                     }
                 }
-                Ok(events) if events.is_empty() => {
-                    ready.clear_ready();
-                    break;
-                }
-                // Nobody is left under the filter. This readiness would never go away.
-                _ => {
+                Announced::Withdrawn => {}
+                Announced::Nothing => break,
+                // This readiness would never go away.
+                Announced::Over => {
                     self.deaf = true;
                     break;
                 }
@@ -142,16 +136,6 @@ impl<'a> Refusals<'a> {
     fn spent_since(&mut self, began: Moment) {
         let now = Moment::now();
         self.share.take(now - began, now);
-    }
-
-    fn serve(&mut self, listener: &OwnedFd) -> io::Result<()> {
-        let call = match receive(listener) {
-            Ok(call) => call,
-            // The caller was killed between the announcement and now.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(error),
-        };
-        self.answer(listener, call)
     }
 
     fn answer(&mut self, listener: &OwnedFd, call: Notification) -> io::Result<()> {

@@ -15,7 +15,7 @@ const AHEAD: Duration = Duration::from_millis(4);
 
 /// What one run has taken beyond its share.
 #[derive(Debug)]
-pub(super) struct Share {
+pub(crate) struct Share {
     taken: Duration,
     as_of: Moment,
 }

@@ -70,8 +70,9 @@ pub(super) struct Speech {
 }
 
 impl Speech {
-    /// Begins with the job, or whatever the jar is told.
-    pub fn new(message: &ToJar, limits: &Limits) -> Result<Speech, EngineError> {
+    /// Begins with what the jar is owed of an earlier frame, if anything, and with the job, or whatever it is
+    /// told.
+    pub fn new(message: &ToJar, owed: Vec<u8>, limits: &Limits) -> Result<Speech, EngineError> {
         let display_bytes = if limits.displays == 0 { 0 } else { limits.display_bytes };
         let most = limits.result_bytes.max(display_bytes) + FRAME_ROOM;
         let most = usize::try_from(most).unwrap_or(usize::MAX);
@@ -88,7 +89,7 @@ impl Speech {
             said_bytes: 0,
             overlong: false,
             closing: None,
-            unread: VecDeque::from([first]),
+            unread: [owed, first].into_iter().filter(|frame| !frame.is_empty()).collect(),
             read: 0,
         })
     }
@@ -127,6 +128,12 @@ impl Speech {
                 self.read = 0;
             }
         }
+    }
+
+    /// What the jar has not read of a frame whose beginning it has.
+    pub fn owed(&self) -> Vec<u8> {
+        let begun = self.unread.front().filter(|_| self.read > 0);
+        begun.map_or(vec![], |frame| frame[self.read..].to_vec())
     }
 
     /// The pipe for the result is closed.
@@ -294,7 +301,7 @@ mod tests {
             strict: false,
             displays: Default::default(),
         };
-        Speech::new(&ToJar::Job(job), limits).unwrap()
+        Speech::new(&ToJar::Job(job), vec![], limits).unwrap()
     }
 
     fn framed(body: &str) -> Vec<u8> {

@@ -52,7 +52,7 @@ impl<'a, J: Jar> Watch<'a, J> {
     ) -> Result<Watch<'a, J>, EngineError> {
         Ok(Watch {
             stdio: Stdio::new(limits, contact.sink),
-            speech: Speech::new(&message, limits)?,
+            speech: Speech::new(&message, contact.owed, limits)?,
             meter: Meter::new(jar, limits)?,
             tools: Tools::new(contact.tools, limits, contact.host),
             displays: Displays::new(limits),
@@ -129,7 +129,7 @@ impl<'a, J: Jar> Watch<'a, J> {
                     tokio::task::yield_now().await;
                 }
                 () = self.refusals.due() => {
-                    let listener = io.listener.get_ref();
+                    let listener = io.listener.answers();
                     self.refusals.settle(listener).while_doing("answer a jar's filter")?;
                 }
                 () = self.meter.tick() => {

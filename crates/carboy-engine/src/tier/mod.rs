@@ -5,6 +5,7 @@
 //! directories. There is one tier, `process`; another one implements both and changes nothing above.
 
 mod inputs;
+mod listener;
 pub(crate) mod process;
 
 use std::collections::BTreeMap;
@@ -24,6 +25,7 @@ use crate::plan::Plan;
 use crate::runner::Artifacts;
 
 pub(crate) use inputs::{Input, Inputs, Source};
+pub(crate) use listener::{Announced, Listener, Ready, Routed};
 
 /// Makes jars of one kind.
 pub(crate) trait Tier: Send + Sync + 'static {
@@ -149,6 +151,21 @@ pub(crate) trait Jar: Send + Sync + 'static {
     /// Ends it. Nothing in it survives.
     fn kill(&self);
 
+    /// Whether one that answered is kept, because it holds the state of a session.
+    fn outlives_run(&self) -> bool {
+        false
+    }
+
+    /// Sees to it that one that answered writes nothing more: it is of no use any more, or it is kept.
+    fn hush(&self) {
+        self.kill();
+    }
+
+    /// Whether all that shares a session with it holds too much memory together.
+    fn is_crowded(&self, _sample: &Sample, _limits: &Limits) -> impl Future<Output = bool> + Send {
+        async { false }
+    }
+
     /// Waits until it has ended, and says how.
     fn exit(&mut self) -> impl Future<Output = Result<Exit, EngineError>> + Send;
 }
@@ -171,7 +188,7 @@ pub(crate) struct Io {
     pub job: pipe::Sender,
     pub frames: pipe::Receiver,
     /// Announces calls that its filter does not decide.
-    pub listener: AsyncFd<OwnedFd>,
+    pub listener: Listener,
     /// Readable when its process has ended.
     pub pidfd: AsyncFd<OwnedFd>,
 }

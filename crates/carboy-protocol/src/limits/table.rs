@@ -312,4 +312,46 @@ limits! {
         crossed: "the run called tools with more than {} of JSON",
         hint: "pass less to tools, such as a summary",
     }
+    /// Branches and checkpoints of a session together, with the session itself. For a run alone it means
+    /// nothing, as the others that speak of a session.
+    Heads heads {
+        unit: Count,
+        default: 16,
+        least: 1,
+        most: 4_096,
+        words: "{} heads in a session",
+        crossed: "the session has {} heads, and more are not allowed",
+        hint: "close branches and drop checkpoints that are of no use any more",
+    }
+    /// Private memory of everything in a session together, with pages that its heads share counted once.
+    SessionMemoryBytes session_memory_bytes {
+        unit: Bytes,
+        default: 512 * MIB,
+        presets: [512 * MIB, GIB, 2 * GIB, 4 * GIB],
+        least: 8 * MIB,
+        most: TIB,
+        words: "{} of memory in all of a session",
+        crossed: "the session needed more than {} of memory, all its heads together",
+        hint: "delete what is of no use any more, and drop checkpoints",
+    }
+    /// How long a session may wait for its next run before it ends.
+    IdleMs idle_ms {
+        unit: Milliseconds,
+        default: 600_000,
+        least: 100,
+        most: 7 * DAY_MS,
+        words: "{} until a session that nobody uses ends",
+        crossed: "nobody used the session for more than {}",
+        hint: "open another session",
+    }
+    /// How old a session may become. A run that is under way is not ended for that.
+    LifetimeMs lifetime_ms {
+        unit: Milliseconds,
+        default: 3_600_000,
+        least: 100,
+        most: 7 * DAY_MS,
+        words: "{} from a session's beginning to its end",
+        crossed: "the session is older than {}",
+        hint: "open another session",
+    }
 }

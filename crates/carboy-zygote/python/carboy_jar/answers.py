@@ -73,15 +73,15 @@ def exit_code(error: SystemExit) -> int:
     return error.code & 0xFF if isinstance(error.code, int) else 1
 
 
-def encode_failure(error: BaseException) -> bytes:
-    """The frame for an exception that the code did not catch."""
+def encode_failure(error: BaseException, name: str = NAME) -> bytes:
+    """The frame for an exception that the code of this name did not catch."""
     trace = error.__traceback__
-    while trace is not None and trace.tb_frame.f_code.co_filename != NAME:
+    while trace is not None and trace.tb_frame.f_code.co_filename != name:
         trace = trace.tb_next
     line: Any = None
     step = last = trace
     while step is not None:
-        if step.tb_frame.f_code.co_filename == NAME:
+        if step.tb_frame.f_code.co_filename == name:
             line, last = step.tb_lineno, step
         step = step.tb_next
     callee = failed_callee(error)
@@ -90,7 +90,7 @@ def encode_failure(error: BaseException) -> bytes:
     if refusal and last:
         # What the guard did to find out is of no interest.
         last.tb_next = None
-    if isinstance(error, SyntaxError) and error.filename == NAME:
+    if isinstance(error, SyntaxError) and error.filename == name:
         line = error.lineno
     if isinstance(error, MemoryError):
         traceback.clear_frames(error.__traceback__)

@@ -41,9 +41,9 @@ def ends_in_result(compiled: CodeType) -> bool:
     return at in (0, 2) and ends and compiled.co_names[tail[at + 1]] == "result"
 
 
-def execute(code: str, space: Space) -> Any:
+def execute(code: str, space: Space, name: str = NAME) -> Any:
     """Runs the code and returns the value of its last expression, if it ends in one."""
-    compiled = compile(code, NAME, "exec", FLAGS, dont_inherit=True)
+    compiled = compile(code, name, "exec", FLAGS, dont_inherit=True)
     if ends_in_result(compiled) and not compiled.co_flags & COROUTINE:
         exec(compiled, space)
         if "result" in space:
@@ -56,8 +56,8 @@ def execute(code: str, space: Space) -> Any:
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     if not isinstance(last, ast.Expr):
         return evaluate([compiled], space)
-    tail = compile(ast.Expression(last.value), NAME, "eval", FLAGS, dont_inherit=True)
-    return evaluate([compile(tree, NAME, "exec", FLAGS, dont_inherit=True), tail], space)
+    tail = compile(ast.Expression(last.value), name, "eval", FLAGS, dont_inherit=True)
+    return evaluate([compile(tree, name, "exec", FLAGS, dont_inherit=True), tail], space)
 
 
 def parsed(code: str) -> ast.Module:

@@ -169,8 +169,8 @@ class Failed:
     error: BaseException | None = None
 
 
-def main() -> None:
-    """A jar's life. It does not return."""
+def main() -> Any:
+    """A jar's life. It returns only what the first process of a session is told first."""
     diverge()
     own = os.getpid()
     space = new_main()
@@ -179,6 +179,8 @@ def main() -> None:
         if "import" in message:
             import_late(message["import"]["modules"])
             write_frame(b'{"done":{}}')
+        elif "fork" in message:
+            return message
         else:
             warm()
             write_frame(b'{"ready":{}}')

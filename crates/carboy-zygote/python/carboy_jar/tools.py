@@ -52,6 +52,13 @@ class Calls:
         self.sleeping: dict[object, _thread.LockType] = {}
         self.loops: dict[Any, int] = {}
 
+    def renew(self) -> None:
+        """Another run begins. Nobody answers the calls of the one before it any more."""
+        with self.counting:
+            self.in_flight = self.bytes = 0
+            for kept in (self.unsent, self.waiting, self.sizes):
+                kept.clear()
+
     def begin(self, tool: str, arguments: Arguments, answered: Callable[[Answer], None]) -> int:
         """Makes a call, now or when others are answered."""
         args, kwargs = arguments
@@ -217,9 +224,9 @@ def tool_function(calls: Calls, tool: dict[str, Any]) -> Callable[..., Any]:
     return function
 
 
-def offer(tools: list[dict[str, Any]], space: dict[str, Any]) -> None:
+def offer(tools: list[dict[str, Any]], space: dict[str, Any], calls: Calls | None = None) -> None:
     """Puts the tools where the code finds them."""
-    calls = Calls()
+    calls = calls or Calls()
     functions = {tool["name"]: tool_function(calls, tool) for tool in tools}
     module = types.ModuleType("tools", "What the caller of this code offers it.")
     module.__dict__.update(functions, ToolError=ToolError, __all__=[*functions, "ToolError"])

@@ -9,7 +9,7 @@ import importlib
 import os
 import sys
 
-from . import children, computer, job
+from . import children, computer, heads, job
 from .answers import NAME, encode_failure
 from .frames import CONTROL
 from .values import MAX_TEXT, clean, encode
@@ -25,10 +25,10 @@ REHEARSALS = 16
 
 
 def start(lib: Any, preload: list[str], environment: dict[str, str]) -> None:
-    """Serves the engine. What returns from the Rust half is a jar, which runs its job."""
+    """Serves the engine. What returns from the Rust half is a jar, which runs its job or holds a session."""
     prepare(lib, preload, environment)
     lib.carboy_serve(*sys.version_info[:3])
-    job.main()
+    heads.main(job.main())
 
 
 def prepare(lib: Any, preload: list[str], environment: dict[str, str]) -> None:

@@ -40,6 +40,8 @@ mod records;
 mod results;
 mod runs;
 mod same_user;
+mod session_model;
+mod sessions;
 mod soak;
 mod standing;
 mod support;

@@ -21,7 +21,9 @@ class Limits:
     in the result, 20 displays, 4 MiB of JSON in one display, 16 MiB of JSON in all displays, 10 MiB
     in files, 1,000 files and directories, 1,000 artifacts, 64 MiB in artifacts, 64 files open at
     once, 32 threads beside the main one, 0 child processes, 1,000 refused calls, 1,000 tool calls,
-    16 MiB of JSON in the arguments of tool calls.
+    16 MiB of JSON in the arguments of tool calls, 16 heads in a session, 512 MiB of memory in all
+    of a session, 600 s until a session that nobody uses ends, 1 h from a session's beginning to its
+    end.
     """
 
     wall_ms: int | None = None
@@ -70,6 +72,16 @@ class Limits:
     """Calls of the caller's tools."""
     tool_bytes: int | str | None = None
     """The JSON text of the arguments of all tool calls together."""
+    heads: int | None = None
+    """Branches and checkpoints of a session together, with the session itself. For a run alone it
+    means nothing, as the others that speak of a session."""
+    session_memory_bytes: int | str | None = None
+    """Private memory of everything in a session together, with pages that its heads share counted
+    once."""
+    idle_ms: int | None = None
+    """How long a session may wait for its next run before it ends."""
+    lifetime_ms: int | None = None
+    """How old a session may become. A run that is under way is not ended for that."""
 
 
 class LimitsByName(TypedDict, total=False):
@@ -95,6 +107,10 @@ class LimitsByName(TypedDict, total=False):
     denials: int
     tool_calls: int
     tool_bytes: int | str
+    heads: int
+    session_memory_bytes: int | str
+    idle_ms: int
+    lifetime_ms: int
 
 
 # What the engine puts where a policy says nothing. Only said to readers, never sent.
@@ -119,6 +135,10 @@ DEFAULT_LIMITS: dict[str, int] = {
     "denials": 1_000,
     "tool_calls": 1_000,
     "tool_bytes": 16_777_216,
+    "heads": 16,
+    "session_memory_bytes": 536_870_912,
+    "idle_ms": 600_000,
+    "lifetime_ms": 3_600_000,
 }
 
 # What each preset sets.
@@ -135,6 +155,7 @@ PRESETS: dict[str, dict[str, int]] = {
         "artifact_bytes": 67_108_864,
         "open_files": 64,
         "threads": 32,
+        "session_memory_bytes": 536_870_912,
     },
     "medium": {
         "wall_ms": 30_000,
@@ -148,6 +169,7 @@ PRESETS: dict[str, dict[str, int]] = {
         "artifact_bytes": 268_435_456,
         "open_files": 256,
         "threads": 32,
+        "session_memory_bytes": 1_073_741_824,
     },
     "high": {
         "wall_ms": 60_000,
@@ -161,6 +183,7 @@ PRESETS: dict[str, dict[str, int]] = {
         "artifact_bytes": 1_073_741_824,
         "open_files": 512,
         "threads": 64,
+        "session_memory_bytes": 2_147_483_648,
     },
     "max": {
         "wall_ms": 120_000,
@@ -174,6 +197,7 @@ PRESETS: dict[str, dict[str, int]] = {
         "artifact_bytes": 4_294_967_296,
         "open_files": 1_024,
         "threads": 128,
+        "session_memory_bytes": 4_294_967_296,
     },
 }
 
@@ -199,6 +223,10 @@ UNITS: dict[str, Unit] = {
     "denials": "count",
     "tool_calls": "count",
     "tool_bytes": "bytes",
+    "heads": "count",
+    "session_memory_bytes": "bytes",
+    "idle_ms": "ms",
+    "lifetime_ms": "ms",
 }
 
 # What each allows, in a few words; `{}` stands for the value with its unit.
@@ -223,6 +251,10 @@ WORDS: dict[str, str] = {
     "denials": "{} refused calls",
     "tool_calls": "{} tool calls",
     "tool_bytes": "{} of JSON in the arguments of tool calls",
+    "heads": "{} heads in a session",
+    "session_memory_bytes": "{} of memory in all of a session",
+    "idle_ms": "{} until a session that nobody uses ends",
+    "lifetime_ms": "{} from a session's beginning to its end",
 }
 
 # The units of a size as text, and how many bytes one is.

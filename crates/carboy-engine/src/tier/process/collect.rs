@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 use carboy_protocol::{Artifact, LeftOut, LeftOutReason, Limits, hidden_in};
-use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Timespec, fstat, openat2};
 use sha2::{Digest, Sha256};
 
 use super::media::{HEAD, media_type};
@@ -30,6 +30,8 @@ const NAMED: usize = 10;
 const SHOWN: usize = 100;
 /// A file of at most so many bytes is read once, and kept from memory.
 const SMALL: u64 = 1 << 20;
+/// The same in a session, where others may write meanwhile.
+const WHOLE: u64 = 16 << 20;
 
 /// What is to be collected, and how much of it.
 pub(super) struct Collector {
@@ -42,6 +44,8 @@ pub(super) struct Collector {
     pub is_on_host: bool,
     /// Links at the top that are ours: to what the run was given.
     pub links: Vec<PathBuf>,
+    /// Only what was changed since then is of interest, by the clock that the kernel marks files with.
+    pub since: Option<Timespec>,
     /// What was found.
     pub left: Left,
     /// The bytes that were kept.
@@ -59,18 +63,19 @@ impl Collector {
             most_bytes: limits.artifact_bytes,
             is_on_host,
             links: vec![],
+            since: None,
             left: Left::default(),
             bytes: 0,
             killed: None,
         }
     }
 
-    /// Goes through the directory of a process of which nothing runs any more. May take long.
-    pub fn collect(mut self, folder: &OwnedFd, killed: Killed) -> Left {
+    /// Goes through the directory of a process of which nothing runs any more, or of a session. May take long.
+    pub fn collect(mut self, folder: &OwnedFd, killed: Option<Killed>) -> Left {
         if matches!(self.wanted, Artifacts::None) {
             return self.left;
         }
-        self.killed = Some(killed);
+        self.killed = killed;
         let mut seen = 0;
         walk(folder, &mut Vec::new(), &mut |entry| {
             seen += 1;
@@ -93,6 +98,9 @@ impl Collector {
             FileType::Symlink => return refuse(Reason::Link),
             FileType::RegularFile => {}
             _ => return refuse(Reason::Special),
+        }
+        if self.since.is_some_and(|since| is_older(entry, since)) {
+            return Ok(());
         }
         if self.is_on_host && entry.found.st_nlink > 1 {
             return refuse(Reason::HardLink);
@@ -137,7 +145,13 @@ impl Collector {
         if !as_listed {
             return refuse(Reason::Changed);
         }
-        let is_small = artifact.bytes <= SMALL;
+        let is_small = artifact.bytes <= if self.since.is_some() { WHOLE } else { SMALL };
+        if !is_small && self.since.is_some() {
+            // It would be read twice, and others may write to it.
+            let why =
+                format!("in a session that is open only files of at most {WHOLE} bytes are kept");
+            return Err((Reason::Changed, Some(why)));
+        }
         if !is_small && let Some(killed) = self.killed.take() {
             let ended = killed.wait_until_ended(REAP).map_err(unreadable)?;
             if !ended {
@@ -182,6 +196,12 @@ impl Collector {
             all[place].paths.push(shown(entry));
         }
     }
+}
+
+/// Whether a file was not changed since then. A guest sets other times as it likes, but not this one.
+fn is_older(entry: &Entry<'_>, since: Timespec) -> bool {
+    let nanoseconds = i64::try_from(entry.found.st_ctime_nsec).unwrap_or(i64::MAX);
+    (entry.found.st_ctime, nanoseconds) < (since.tv_sec, since.tv_nsec)
 }
 
 type Reason = LeftOutReason;

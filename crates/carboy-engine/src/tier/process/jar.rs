@@ -11,6 +11,8 @@ use carboy_jail::{HandIn, SealReport};
 use carboy_protocol::frame::{self, Decoder};
 use carboy_protocol::{FromJar, Isolation, Limits, SetupFault, ToJar};
 use carboy_sys::cpu_time;
+use rustix::fs::Timespec;
+use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
@@ -30,7 +32,7 @@ use crate::tier::process::scratch::{Directory, Scratch};
 use crate::tier::process::seal::{Unsealed, expect, read_back};
 use crate::tier::process::talk::only_word;
 use crate::tier::process::zygote::{ForkedJar, Zygote, baseline};
-use crate::tier::{About, Files, Inputs, Io, Jar, Left, Sample};
+use crate::tier::{About, Files, Inputs, Io, Jar, Left, Listener, Sample};
 
 /// How long a fork may take to seal itself.
 const SEAL: Duration = Duration::from_secs(10);
@@ -132,7 +134,7 @@ impl ProcessJar {
             stderr: receiver(stderr)?,
             frames: receiver(frames)?,
             job: pipe::Sender::from_owned_fd(job).while_doing("watch a jar's pipe")?,
-            listener: watched(listener).while_doing("watch a jar's filter")?,
+            listener: Listener::Own(watched(listener).while_doing("watch a jar's filter")?),
             pidfd: watched(unsealed.into_pidfd()).while_doing("watch a jar")?,
         };
         let about = About {
@@ -171,6 +173,46 @@ impl ProcessJar {
         Ok(self)
     }
 
+    /// The plain files that were changed since then.
+    pub async fn changed(
+        &self,
+        run: &str,
+        wanted: &Artifacts,
+        limits: &Limits,
+        since: Timespec,
+    ) -> Result<Left, EngineError> {
+        let left = self.directory.changed(run, wanted, limits, since).await;
+        left.while_doing("collect what a run left")
+    }
+
+    /// Where its process can be told something, and where it answers. It takes no job then.
+    pub fn talk(&self) -> (&pipe::Sender, &pipe::Receiver) {
+        (&self.io.job, &self.io.frames)
+    }
+
+    /// Waits until it has ended, if that does not take too long.
+    pub async fn gone(&self) {
+        drop(timeout(REAP, self.io.pidfd.readable()).await);
+    }
+
+    /// Where its filter announces calls.
+    pub fn listener(&self) -> Option<&AsyncFd<OwnedFd>> {
+        match &self.io.listener {
+            Listener::Own(listener) => Some(listener),
+            Listener::Routed(_) => None,
+        }
+    }
+
+    /// Whether its limits were set for what is imported in it.
+    pub fn has_room(&self) -> bool {
+        self.has_room
+    }
+
+    /// Remembers what the imports in one of its processes took.
+    pub fn learn(&self, holds: Baseline) {
+        self.zygote.learn(holds);
+    }
+
     async fn warmed(&mut self) -> io::Result<()> {
         let body = serde_json::to_vec(&ToJar::Warm {})?;
         let frame = frame::encode(&body).map_err(io::Error::other)?;
@@ -196,6 +238,18 @@ impl ProcessJar {
     /// Its temporary directory, if that has a name of its own.
     pub fn own_temporary(&self) -> Option<&Path> {
         self.directory.is_on_host().then_some(self.temporary.as_path())
+    }
+}
+
+/// What a process shows of its memory.
+pub(super) fn sample_of(status: &Status) -> Sample {
+    let mapped = ["RssFile:", "RssShmem:"];
+    Sample {
+        data_bytes: status.bytes("VmData:").unwrap_or(0),
+        anonymous_bytes: status.held_bytes(),
+        file_bytes: mapped.iter().filter_map(|name| status.bytes(name)).sum(),
+        peak_address_bytes: status.bytes("VmPeak:").unwrap_or(0),
+        peak_resident_bytes: status.bytes("VmHWM:"),
     }
 }
 
@@ -272,16 +326,7 @@ impl Jar for ProcessJar {
 
     fn sample(&self) -> Option<Sample> {
         let status = Status::read(&self.status).ok()?.with_memory(self.about.pid);
-        Some(Sample {
-            data_bytes: status.bytes("VmData:").unwrap_or(0),
-            anonymous_bytes: status.held_bytes(),
-            file_bytes: ["RssFile:", "RssShmem:"]
-                .iter()
-                .filter_map(|name| status.bytes(name))
-                .sum(),
-            peak_address_bytes: status.bytes("VmPeak:").unwrap_or(0),
-            peak_resident_bytes: status.bytes("VmHWM:"),
-        })
+        Some(sample_of(&status))
     }
 
     fn held_bytes(&self, sample: &Sample) -> u64 {

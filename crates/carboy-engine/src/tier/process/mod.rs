@@ -2,10 +2,12 @@
 
 mod collect;
 mod hand_in;
+mod head;
 mod jar;
 mod layout;
 mod media;
 mod preload;
+mod routes;
 mod scratch;
 mod seal;
 mod talk;
@@ -23,19 +25,24 @@ use carboy_protocol::{Limits, Policy, Walls};
 use tokio::sync::{Mutex, Semaphore, mpsc};
 
 use crate::error::{EngineError, While};
-use crate::facts::may_use;
+use crate::facts::{Baseline, may_use, may_use_together};
 use crate::kernel::blocking::elsewhere;
 use crate::kernel::cgroup::{Bounds, Tree};
 use crate::kernel::id::new_id;
 use crate::plan::{self, Base, Plan, Shape};
 use crate::tier::{Holds, Inputs, Tier};
+pub(crate) use head::{Ends, Head};
 use jar::Made;
 pub(crate) use jar::ProcessJar;
 use preload::Preloads;
+pub(crate) use routes::{Born, Caller, Purpose, Routes, Way};
 use scratch::Scratch;
 use zygote::Zygote;
 
 pub use preload::{Preload, Preloading};
+
+/// The processor time that a process of a session may use in all: more than it lives.
+const SESSION_CPU_MS: u64 = 30 * 24 * 3_600_000;
 
 /// How long a zygote serves.
 #[derive(Clone, Copy, Debug)]
@@ -146,6 +153,7 @@ impl Process {
         zygote: Arc<Zygote>,
         policy: &Policy,
         inputs: Option<&Arc<Inputs>>,
+        bounds: impl FnOnce(&Limits, Baseline) -> Bounds,
     ) -> Result<ProcessJar, EngineError> {
         let slot = self.slots.clone().acquire_owned().await;
         let slot = slot.map_err(std::io::Error::other).while_doing("wait for a slot")?;
@@ -186,12 +194,31 @@ impl Process {
         let made = Made { own_inodes, inodes, has_room, others_stand };
         let jar = ProcessJar::sealed(forked, zygote, scratch, made, slot).await?;
         let Some(groups) = &self.groups else { return Ok(jar) };
-        let limits = &policy.limits;
-        let bounds = Bounds {
-            memory_bytes: may_use(limits, expected.anonymous_bytes),
-            tasks: 1 + expected.threads + limits.threads + limits.processes,
-        };
-        jar.held_by(groups.clone(), bounds).await
+        jar.held_by(groups.clone(), bounds(&policy.limits, expected)).await
+    }
+
+    /// Makes a jar for a session: all its heads together have the processor time, the memory and the tasks
+    /// that a session may use, and each run is measured by itself.
+    pub async fn make_for_session(&self, policy: &Policy) -> Result<ProcessJar, EngineError> {
+        let mut policy = policy.clone();
+        policy.limits.cpu_ms = SESSION_CPU_MS;
+        let zygote = self.zygote(policy.walls).await?;
+        self.make_from(zygote, &policy, None, |limits, expected| {
+            let heads = 2 * limits.heads + 2;
+            Bounds {
+                memory_bytes: may_use_together(limits, expected.anonymous_bytes),
+                tasks: heads * (1 + expected.threads + limits.threads),
+            }
+        })
+        .await
+    }
+}
+
+/// What the control group of a jar for one run is bounded to.
+fn bounds(limits: &Limits, expected: Baseline) -> Bounds {
+    Bounds {
+        memory_bytes: may_use(limits, expected.anonymous_bytes),
+        tasks: 1 + expected.threads + limits.threads + limits.processes,
     }
 }
 
@@ -217,9 +244,9 @@ impl Tier for Process {
         let endings = self.endings.load(Ordering::Relaxed);
         let meant_to_end = || self.endings.load(Ordering::Relaxed) != endings;
         let zygote = self.zygote(policy.walls).await?;
-        match self.make_from(zygote.clone(), policy, inputs).await {
+        match self.make_from(zygote.clone(), policy, inputs, bounds).await {
             Err(_) if zygote.has_gone().await && !meant_to_end() => {
-                self.make_from(self.zygote(policy.walls).await?, policy, inputs).await
+                self.make_from(self.zygote(policy.walls).await?, policy, inputs, bounds).await
             }
             made => made,
         }

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use carboy_jail::{HostSource, Identity, open_directory, remove_tree};
 use carboy_protocol::{LimitName, Limits};
-use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, Uid, chownat, fstatfs, mkdirat, statat};
+use rustix::fs::{
+    AtFlags, CWD, FileType, Gid, Mode, Timespec, Uid, chownat, fstatfs, mkdirat, statat,
+};
 use tokio::runtime::Handle;
 
 use super::collect::Collector;
@@ -164,14 +166,33 @@ impl Directory {
         killed: Killed,
     ) -> io::Result<Option<Left>> {
         let handle = self.handle.try_clone()?;
+        let collector = self.collector(run, wanted, limits);
+        let work = move || {
+            let is_still = killed.wait_until_still(REAP)?;
+            Ok(is_still.then(|| collector.collect(&handle, Some(killed))))
+        };
+        elsewhere(work).await.unwrap_or(Ok(None))
+    }
+
+    /// The plain files that were changed since a moment, while others may go on writing.
+    pub async fn changed(
+        &self,
+        run: &str,
+        wanted: &Artifacts,
+        limits: &Limits,
+        since: Timespec,
+    ) -> io::Result<Left> {
+        let handle = self.handle.try_clone()?;
+        let mut collector = self.collector(run, wanted, limits);
+        collector.since = Some(since);
+        Ok(elsewhere(move || collector.collect(&handle, None)).await.unwrap_or_default())
+    }
+
+    fn collector(&self, run: &str, wanted: &Artifacts, limits: &Limits) -> Collector {
         let links = self.scratch.as_ref().map_or(&self.links, |scratch| &scratch.links);
         let mut collector = Collector::new(run, wanted, limits, self.is_on_host());
         collector.links.clone_from(links);
-        let work = move || {
-            let is_still = killed.wait_until_still(REAP)?;
-            Ok(is_still.then(|| collector.collect(&handle, killed)))
-        };
-        elsewhere(work).await.unwrap_or(Ok(None))
+        collector
     }
 }
 

@@ -1,0 +1,212 @@
+//! What all heads of a session have in common: the jar, whose calls are whose, and when it is over.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use carboy_protocol::{LimitName, Policy, ToJar};
+use tokio::task::AbortHandle;
+
+use crate::admit::gate::{Gate, Held};
+use crate::error::{RequestError, RunError};
+use crate::session::fork::{ForkFault, Original, ask, fork};
+use crate::session::router::route;
+use crate::tier::Jar;
+use crate::tier::process::{Head, ProcessJar, Purpose, Routes};
+
+/// What a session is made of.
+pub(crate) struct Core {
+    jar: Arc<ProcessJar>,
+    routes: Arc<Routes>,
+    router: AbortHandle,
+    pub policy: Policy,
+    pub environment: BTreeMap<String, String>,
+    pub gate: Arc<Gate>,
+    /// Its part of the memory budget, until it is over.
+    held: Mutex<Option<Held>>,
+    /// Whoever has this may fork, or talk to the first process.
+    forks: tokio::sync::Mutex<()>,
+    heads: Arc<AtomicU64>,
+    /// Why it is over, once it is.
+    over: Mutex<Option<String>>,
+    born: Instant,
+    used: Mutex<Instant>,
+    busy: AtomicUsize,
+}
+
+/// One of the heads that a policy counts, until it is dropped.
+pub(super) struct Counted(Arc<AtomicU64>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Something is done with a session, until this is dropped.
+pub(super) struct Using(Arc<Core>);
+
+impl Drop for Using {
+    fn drop(&mut self) {
+        self.0.busy.fetch_sub(1, Ordering::Relaxed);
+        *self.0.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+}
+
+impl Core {
+    pub fn new(
+        jar: ProcessJar,
+        policy: Policy,
+        environment: BTreeMap<String, String>,
+        gate: Arc<Gate>,
+        held: Held,
+    ) -> Arc<Core> {
+        let (jar, routes) = (Arc::new(jar), Arc::new(Routes::default()));
+        let router = tokio::spawn(route(jar.clone(), routes.clone())).abort_handle();
+        let core = Arc::new(Core {
+            jar,
+            routes,
+            router,
+            policy,
+            environment,
+            gate,
+            held: Mutex::new(Some(held)),
+            forks: tokio::sync::Mutex::default(),
+            heads: Arc::default(),
+            over: Mutex::default(),
+            born: Instant::now(),
+            used: Mutex::new(Instant::now()),
+            busy: AtomicUsize::new(0),
+        });
+        tokio::spawn(keep_time(Arc::downgrade(&core)));
+        core
+    }
+
+    /// The first process of the jar.
+    pub fn process(&self) -> u32 {
+        self.jar.about().pid
+    }
+
+    /// Copies a process of this session. If nobody knows what came of it, the session is over.
+    pub(super) async fn fork(
+        &self,
+        original: Original<'_>,
+        purpose: Purpose,
+    ) -> Result<Head, RunError> {
+        let _alone = self.forks.lock().await;
+        self.check()?;
+        // Children of heads that ended are its own now.
+        let reaped = ask(self.jar.talk(), vec![], &ToJar::Reap {});
+        if !matches!(tokio::time::timeout(Duration::from_secs(20), reaped).await, Ok(Ok(_))) {
+            self.end("its first process does not answer");
+        }
+        match fork(&self.jar, &self.routes, original, purpose).await {
+            Ok(head) => Ok(head),
+            Err(ForkFault::Refused(why)) => {
+                self.check()?;
+                Err(refused(format!("a copy cannot be made: {why}")))
+            }
+            Err(ForkFault::Broken(why)) => {
+                self.end(&format!("its state could not be copied: {why}"));
+                Err(self.ended())
+            }
+        }
+    }
+
+    /// Counts another head, if the policy allows one.
+    pub(super) fn count(&self) -> Result<Counted, RunError> {
+        let most = self.policy.limits.heads;
+        let counted = self.heads.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |heads| {
+            (heads < most).then_some(heads + 1)
+        });
+        match counted {
+            Ok(_) => Ok(Counted(self.heads.clone())),
+            Err(_) => Err(refused(LimitName::Heads.row().crossed(most))),
+        }
+    }
+
+    /// Notes that something is done with it, if it is not over.
+    pub(super) fn begin_use(self: &Arc<Core>) -> Result<Using, RunError> {
+        self.check()?;
+        self.busy.fetch_add(1, Ordering::Relaxed);
+        Ok(Using(self.clone()))
+    }
+
+    /// How many calls were refused while nothing ran, since this was last asked.
+    pub fn strays(&self) -> u64 {
+        self.routes.strays()
+    }
+
+    /// An error if it is over.
+    pub fn check(&self) -> Result<(), RunError> {
+        if !self.jar.is_alive() {
+            self.end("its jar has ended");
+        }
+        let over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
+        if over.is_none() { Ok(()) } else { Err(words(over.as_deref())) }
+    }
+
+    /// What is said to whoever comes when it is over.
+    fn ended(&self) -> RunError {
+        words(self.over.lock().unwrap_or_else(PoisonError::into_inner).as_deref())
+    }
+
+    /// Ends it with all its heads. The first reason counts.
+    pub fn end(&self, why: &str) {
+        let mut over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
+        over.get_or_insert_with(|| why.to_owned());
+        self.jar.kill();
+        self.router.abort();
+        drop(self.held.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
+    /// Waits until nothing of it is left.
+    pub async fn gone(&self) {
+        self.jar.gone().await;
+    }
+
+    /// Why it has to end by the clock, or until when it need not be looked at.
+    fn due(&self) -> Result<Instant, String> {
+        let limits = &self.policy.limits;
+        let now = Instant::now();
+        if self.busy.load(Ordering::Relaxed) > 0 {
+            return Ok(now + Duration::from_millis(limits.idle_ms.min(1_000)));
+        }
+        let used = *self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = |since: Instant, name: LimitName| {
+            let due = since + Duration::from_millis(limits.get(name));
+            if due <= now { Err(name.row().crossed(limits.get(name))) } else { Ok(due) }
+        };
+        Ok(at(self.born, LimitName::LifetimeMs)?.min(at(used, LimitName::IdleMs)?))
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        self.end("it was dropped");
+    }
+}
+
+/// Ends a session when its time has come.
+async fn keep_time(core: Weak<Core>) {
+    loop {
+        let due = match core.upgrade() {
+            Some(core) if core.check().is_ok() => match core.due() {
+                Ok(due) => due,
+                Err(why) => return core.end(&why),
+            },
+            _ => return,
+        };
+        tokio::time::sleep_until(due.into()).await;
+    }
+}
+
+fn words(why: Option<&str>) -> RunError {
+    refused(format!("the session is over: {}", why.unwrap_or("it was closed")))
+}
+
+/// What a session does not do.
+pub(super) fn refused(why: String) -> RunError {
+    RunError::Request(RequestError::Session { why })
+}

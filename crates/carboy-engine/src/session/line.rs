@@ -1,0 +1,126 @@
+//! One line of a session: the head that runs its code, and the copy to fall back on.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio::sync::OwnedMutexGuard;
+
+use crate::error::RunError;
+use crate::session::core::{Core, Counted, refused};
+use crate::session::fork::Original;
+use crate::tier::process::{Head, Purpose};
+
+/// A copy of a head, and how many threads of it are not in the copy.
+pub(super) struct Copy {
+    pub head: Head,
+    pub lost_threads: u64,
+}
+
+/// A head with what it may fall back on.
+pub(super) struct Line {
+    head: Option<Head>,
+    /// The state that `head` had after its last run.
+    backup: Option<Copy>,
+    /// Why there is none.
+    unprotected: Option<String>,
+    pub checkpoints: BTreeMap<String, (Copy, Counted)>,
+    /// Its place among the heads that are counted, until it is closed.
+    counted: Option<Counted>,
+}
+
+impl Line {
+    /// A line whose head has not been copied yet.
+    pub fn new(head: Head, counted: Counted) -> Line {
+        Line {
+            head: Some(head),
+            backup: None,
+            unprotected: None,
+            checkpoints: BTreeMap::new(),
+            counted: Some(counted),
+        }
+    }
+
+    /// Takes the head out, to do something with it. If it is dropped instead of [kept](Line::keep), the
+    /// line falls back.
+    pub fn take(&mut self, core: &Core) -> Result<Head, RunError> {
+        if self.counted.is_none() {
+            return Err(refused("the session is over: it was closed".into()));
+        }
+        if self.head.is_none() {
+            self.fall_back(core);
+        }
+        core.check()?;
+        self.head.take().ok_or_else(|| refused("the session has no state left".into()))
+    }
+
+    /// The head goes on from the state that it has.
+    pub fn keep(&mut self, head: Head) {
+        self.head = Some(head);
+    }
+
+    /// Goes on from the state after the last run that was kept; how many threads that lacks. Without such
+    /// a copy the session is over.
+    pub fn fall_back(&mut self, core: &Core) -> Option<u64> {
+        self.head = None;
+        let Some(copy) = self.backup.take() else {
+            let why = self.unprotected.as_deref().unwrap_or("there was no copy of its state");
+            core.end(&format!("a run ended it, and {why}"));
+            return None;
+        };
+        self.head = Some(copy.head);
+        Some(copy.lost_threads)
+    }
+
+    /// Copies the head, as something of its own.
+    pub async fn copy(&mut self, core: &Core, purpose: Purpose) -> Result<Head, RunError> {
+        let mut head = self.take(core)?;
+        let threads = head.threads();
+        if threads > 0 {
+            self.keep(head);
+            return Err(refused(format!(
+                "the session has {threads} threads beside the main one, which a copy would lack; end \
+                 them first (libraries such as polars and duckdb keep theirs once they were used)"
+            )));
+        }
+        let copied = core.fork(Original::Head(&mut head), purpose).await;
+        self.keep(head);
+        copied
+    }
+
+    /// Copies a checkpoint, and goes on from there.
+    pub async fn roll_back(&mut self, core: &Core, name: &str) -> Result<(), RunError> {
+        let Some((copy, _)) = self.checkpoints.get_mut(name) else {
+            return Err(refused(format!("the session has no checkpoint `{name}`")));
+        };
+        let head = core.fork(Original::Head(&mut copy.head), Purpose::Succession).await?;
+        self.head = Some(head);
+        self.backup = None;
+        Ok(())
+    }
+
+    /// Ends its heads.
+    pub fn close(&mut self) {
+        self.head = None;
+        self.backup = None;
+        self.checkpoints.clear();
+        self.counted = None;
+    }
+}
+
+/// Copies the head of a line for the time when a run ends it, off the path of whoever asked for its last
+/// run. Nothing else is done with the line meanwhile.
+pub(super) fn protect(core: Arc<Core>, mut line: OwnedMutexGuard<Line>) {
+    tokio::spawn(async move {
+        let Ok(_using) = core.begin_use() else { return };
+        let Some(mut head) = line.head.take() else { return };
+        let lost_threads = head.threads();
+        let copied = core.fork(Original::Head(&mut head), Purpose::Succession).await;
+        line.keep(head);
+        // What was there before is older than what the caller has seen.
+        line.backup = None;
+        match copied {
+            Ok(head) => line.backup = Some(Copy { head, lost_threads }),
+            Err(error) => line.unprotected = Some(error.to_string()),
+        }
+    });
+}

@@ -1,0 +1,337 @@
+//! Sessions: code that is run piece by piece and keeps its state.
+//!
+//! The first process of a session's jar forks and reaps, and runs no code. Below it stand heads: processes
+//! that run code and are kept when they have answered. After each run the head is copied, so a run that
+//! dies leaves the state as it was before it. A branch is a copy that is handed out, a checkpoint one that
+//! is kept by name. Whatever heads say is a guest's word; what they are is asked of the kernel.
+
+mod core;
+mod fork;
+mod line;
+mod router;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use carboy_protocol::{
+    Denial, Job, JobFrame, Kind, LanguageProfile, Layer, Limits, Outcome, Piece, Policy, Reply,
+    StateAfter, ToJar, Variables, Walls,
+};
+use tokio::sync::{Mutex, OwnedMutexGuard};
+
+use crate::admit::gate::Needs;
+use crate::admit::{outcome, request};
+use crate::error::RunError;
+use crate::kernel::id::new_id;
+use crate::run::{self, Contact};
+use crate::runner::{Artifacts, RunOptions};
+use crate::session::core::{Core, refused};
+use crate::session::fork::{Original, drain};
+use crate::session::line::{Copy, Line, protect};
+use crate::tier::Jar;
+use crate::tier::process::{Head, Purpose};
+use crate::verdict::Given;
+
+pub(crate) use self::core::Core as SessionCore;
+
+/// The longest name of a checkpoint, in bytes.
+const MAX_NAME: usize = 100;
+/// How many variables are told.
+const MAX_VARIABLES: u64 = 1_000;
+/// How long telling them may take.
+const VARIABLES_MS: u64 = 5_000;
+
+/// Code that is run piece by piece and keeps its state. One piece runs at a time; branches run beside each
+/// other. Dropping it ends it, and dropping what was opened first ends its branches too.
+pub struct Session {
+    core: Arc<Core>,
+    line: Arc<Mutex<Line>>,
+    is_first: bool,
+}
+
+/// An error if a session cannot be held under this policy.
+pub(crate) fn check(policy: &Policy) -> Result<(), RunError> {
+    let why = if policy.walls != Walls::Full {
+        "in nested walls a session cannot be held: there is no pid namespace in which a copy of a process \
+         could be granted and ended with the rest; use walls = \"full\""
+    } else if policy.language.profile != LanguageProfile::Open {
+        "under a language profile a session cannot be held yet: the guard judges whole programs; use \
+         language.profile = \"open\""
+    } else if policy.limits.processes > 0 {
+        "a session cannot be granted child processes; set limits.processes to 0"
+    } else {
+        return Ok(());
+    };
+    Err(refused(why.into()))
+}
+
+impl Session {
+    /// A session in a jar that has not been sent anything. `None` if the jar's limits were set before it was
+    /// known what is imported in it.
+    pub(crate) async fn begin(core: Arc<Core>) -> Result<Option<Session>, RunError> {
+        let _using = core.begin_use()?;
+        let counted = core.count()?;
+        let mut head = core.fork(Original::First, Purpose::Succession).await?;
+        if !head.late().is_empty() {
+            head.wake();
+            head.runs(true);
+            let imported = run::import(&mut head, &core.policy.limits).await?;
+            head.runs(false);
+            head.hush();
+            if !imported || !head.rebase()? {
+                return Ok(None);
+            }
+        }
+        let line = Arc::new(Mutex::new(Line::new(head, counted)));
+        let session = Session { core, line, is_first: true };
+        protect(session.core.clone(), session.line.clone().lock_owned().await);
+        Ok(Some(session))
+    }
+
+    /// Runs code; what it defines is there for the next.
+    pub async fn run(&self, code: impl Into<String>) -> Result<Reply, RunError> {
+        let piece = Piece { code: code.into(), ..Piece::default() };
+        self.run_with(piece, RunOptions::default()).await
+    }
+
+    /// Runs code with inputs and tools, with output as it comes or a way to cancel it.
+    pub async fn run_with(&self, piece: Piece, options: RunOptions) -> Result<Reply, RunError> {
+        let job =
+            Job { code: piece.code, inputs: piece.inputs, tools: piece.tools, ..Job::default() };
+        request::check(&job, &options)?;
+        let policy = &self.core.policy;
+        let given = Given::of(&job);
+        let code = Arc::new(job.code);
+        let frame = JobFrame {
+            code: code.clone(),
+            frames: BTreeMap::new(),
+            inputs: job.inputs,
+            environment: self.core.environment.clone(),
+            guard: None,
+            tools: job.tools.clone(),
+            strict: policy.strict,
+            displays: run::display_frame(policy),
+        };
+        let message = Message { frame: ToJar::Job(frame), code, given, tools: job.tools };
+        // In a box: what a run holds is large, and callers have futures of their own.
+        Box::pin(self.perform(message, &policy.limits, options, piece.rollback)).await
+    }
+
+    /// What the code has defined: names, types, and sizes where they are known. It is the code's own word.
+    pub async fn variables(&self) -> Result<Variables, RunError> {
+        let limits = Limits { wall_ms: VARIABLES_MS, ..self.core.policy.limits.clone() };
+        let message = Message {
+            frame: ToJar::Variables { most: MAX_VARIABLES },
+            code: Arc::default(),
+            given: Given::of(&Job::default()),
+            tools: vec![],
+        };
+        let options = RunOptions { artifacts: Artifacts::None, ..RunOptions::default() };
+        let Reply { outcome, .. } =
+            Box::pin(self.perform(message, &limits, options, false)).await?;
+        let told = outcome.result.and_then(|result| serde_json::from_str(result.get()).ok());
+        told.ok_or_else(|| {
+            let why = outcome.error.map_or(String::new(), |error| format!(": {}", error.message));
+            refused(format!("the session could not tell its variables{why}"))
+        })
+    }
+
+    /// Does what takes the line's turn and a place among those that run.
+    async fn perform(
+        &self,
+        message: Message,
+        limits: &Limits,
+        options: RunOptions,
+        rollback: bool,
+    ) -> Result<Reply, RunError> {
+        let core = &self.core;
+        let _using = core.begin_use()?;
+        let (id, asked) = (new_id()?, Instant::now());
+        let mut cancel = options.cancel;
+        let admitted = async {
+            let line = self.line.clone().lock_owned().await;
+            let place =
+                core.gate.enter(&options.tenant, Needs::default(), options.deadline).await?;
+            Ok::<_, RunError>((line, place))
+        };
+        let in_time = async {
+            match options.deadline {
+                None => admitted.await,
+                Some(deadline) => tokio::time::timeout_at(deadline.into(), admitted)
+                    .await
+                    .map_err(|_| RunError::Busy(core.gate.busy_now()))?,
+            }
+        };
+        let (mut line, _place) = tokio::select! {
+            both = in_time => both?,
+            () = run::cancelled(&mut cancel) => return Err(RunError::Cancelled),
+        };
+        // From here on a future that is dropped ends the head, and the line falls back.
+        let mut head = line.take(core)?;
+        let queue_ms = asked.elapsed().as_secs_f64() * 1e3;
+        let contact = Contact {
+            sink: options.chunks,
+            cancel,
+            tools: &message.tools,
+            host: options.tools,
+            run: &id,
+            artifacts: options.artifacts,
+            owed: std::mem::take(&mut head.owed),
+        };
+        drain(head.talk().1);
+        head.runs(true);
+        head.wake();
+        let ran = Box::pin(run::run(&mut head, message.frame, limits, contact)).await;
+        head.hush();
+        head.runs(false);
+        let mut record = match ran {
+            Ok(record) => record,
+            Err(error) => {
+                drop(head);
+                self.settle(line, None);
+                return Err(error.into());
+            }
+        };
+        head.owed = std::mem::take(&mut record.owed);
+        let isolation = head.about().isolation.clone();
+        let mut outcome =
+            outcome(id, queue_ms, record, limits, &message.code, &message.given, isolation);
+        outcome.denials.extend(strays(core.strays()));
+        let keeps = keeps(&outcome, rollback) && head.is_alive();
+        let (state, note) = self.settle(line, keeps.then_some(head));
+        Ok(Reply { outcome, state, note })
+    }
+
+    /// Keeps the head, or falls back; then copies what there is, for the next run.
+    fn settle(
+        &self,
+        mut line: OwnedMutexGuard<Line>,
+        kept: Option<Head>,
+    ) -> (StateAfter, Option<String>) {
+        let answer = match kept {
+            Some(head) => {
+                line.keep(head);
+                (StateAfter::Kept, None)
+            }
+            None => match line.fall_back(&self.core) {
+                Some(0) => (StateAfter::Restored, None),
+                Some(threads) => {
+                    let note = format!(
+                        "the {threads} threads that the session had are gone: what libraries such as \
+                         polars and duckdb keep threads for may wait for ever"
+                    );
+                    (StateAfter::Restored, Some(note))
+                }
+                None => (StateAfter::Ended, self.core.check().err().map(|why| why.to_string())),
+            },
+        };
+        protect(self.core.clone(), line);
+        answer
+    }
+
+    /// A copy of this session, which goes on beside it. Files are shared.
+    pub async fn branch(&self) -> Result<Session, RunError> {
+        let _using = self.core.begin_use()?;
+        let counted = self.core.count()?;
+        let head = self.line.lock().await.copy(&self.core, Purpose::Branch).await?;
+        let line = Arc::new(Mutex::new(Line::new(head, counted)));
+        let branch = Session { core: self.core.clone(), line, is_first: false };
+        protect(branch.core.clone(), branch.line.clone().lock_owned().await);
+        Ok(branch)
+    }
+
+    /// Keeps the state as it is now under a name. One of that name is replaced.
+    pub async fn checkpoint(&self, name: &str) -> Result<(), RunError> {
+        if name.is_empty() || name.len() > MAX_NAME {
+            return Err(refused(format!("the name of a checkpoint has 1 to {MAX_NAME} bytes")));
+        }
+        let _using = self.core.begin_use()?;
+        let mut line = self.line.lock().await;
+        let replaced = line.checkpoints.remove(name);
+        let counted = match replaced {
+            Some((_, counted)) => counted,
+            None => self.core.count()?,
+        };
+        let head = line.copy(&self.core, Purpose::Succession).await?;
+        line.checkpoints.insert(name.into(), (Copy { head, lost_threads: 0 }, counted));
+        Ok(())
+    }
+
+    /// Goes back to the state that was kept under this name, which stays.
+    pub async fn rollback(&self, name: &str) -> Result<(), RunError> {
+        let _using = self.core.begin_use()?;
+        let mut line = self.line.clone().lock_owned().await;
+        line.roll_back(&self.core, name).await?;
+        protect(self.core.clone(), line);
+        Ok(())
+    }
+
+    /// The names of what is kept.
+    pub async fn checkpoints(&self) -> Result<Vec<String>, RunError> {
+        let _using = self.core.begin_use()?;
+        Ok(self.line.lock().await.checkpoints.keys().cloned().collect())
+    }
+
+    /// Forgets what is kept under this name.
+    pub async fn drop_checkpoint(&self, name: &str) -> Result<(), RunError> {
+        let _using = self.core.begin_use()?;
+        let found = self.line.lock().await.checkpoints.remove(name);
+        found.map(drop).ok_or_else(|| refused(format!("the session has no checkpoint `{name}`")))
+    }
+
+    /// Ends it, and waits until nothing of it is left. What was opened first takes its branches along.
+    pub async fn close(&self) {
+        if self.is_first {
+            self.core.end("it was closed");
+            self.core.gone().await;
+        } else {
+            self.line.lock().await.close();
+        }
+    }
+
+    /// The first process of its jar, which runs no code.
+    pub fn process(&self) -> u32 {
+        self.core.process()
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if self.is_first {
+            self.core.end("it was closed");
+        }
+    }
+}
+
+/// What a head is told, and what is known about it here.
+struct Message {
+    frame: ToJar,
+    code: Arc<String>,
+    given: Given,
+    tools: Vec<carboy_protocol::Tool>,
+}
+
+/// Whether the state that a run came to is the session's from now on: it ended well, or in an exception
+/// that is not for want of anything.
+fn keeps(outcome: &Outcome, rollback: bool) -> bool {
+    match &outcome.error {
+        None => true,
+        Some(_) if rollback => false,
+        Some(error) => !matches!(error.kind, Kind::Limit | Kind::Cancelled),
+    }
+}
+
+/// Calls that heads made while they were only to be copied.
+fn strays(count: u64) -> Option<Denial> {
+    (count > 0).then(|| Denial {
+        layer: Layer::Seccomp,
+        what: "session".into(),
+        count,
+        line: None,
+        hint: "a session that is being copied makes no calls of its own; start nothing in hooks of a fork"
+            .into(),
+        message: None,
+        instead: None,
+    })
+}

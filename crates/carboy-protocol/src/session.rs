@@ -1,0 +1,73 @@
+//! What is said about sessions: code that is run piece by piece and keeps its state.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::{Outcome, Tool};
+
+/// The next piece of a session's code.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Piece {
+    /// Python source. What earlier pieces defined is there.
+    pub code: String,
+    /// Any JSON, by the name under which the code sees it, now and later.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub inputs: BTreeMap<String, Box<RawValue>>,
+    /// Functions of the caller's that the code may call until it ends.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<Tool>,
+    /// Whether an exception too leaves the state as it was before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rollback: bool,
+}
+
+/// What a run left of a session's state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StateAfter {
+    /// What the code reached, to its end or to its exception.
+    Kept,
+    /// What was there before the run.
+    Restored,
+    /// Nothing: the session is over.
+    Ended,
+}
+
+/// What came of a piece of code.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Reply {
+    /// What came of the run.
+    pub outcome: Outcome,
+    /// What is left of the session's state.
+    pub state: StateAfter,
+    /// What is to be known about that state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// What a session's code has defined, in its own words.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Variables {
+    /// As many as are told.
+    pub variables: Vec<Variable>,
+    /// How many there are beside these.
+    pub more: u64,
+}
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Variable {
+    /// Its name.
+    pub name: String,
+    /// The type of its value.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// How large its value is, if that is known: parts of texts and containers, bytes of arrays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+}

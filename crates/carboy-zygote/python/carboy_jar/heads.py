@@ -1,0 +1,241 @@
+"""What the processes of a session do: fork when they are told to, and run code, one piece after another.
+
+The first process of a session's jar is never sent code. It forks the first head, and reaps. A head runs
+what it is sent in one `__main__` that it keeps, and forks when the engine wants a copy of it. A copy makes
+itself known by a call that only the engine can answer, and finds pipes of its own when that returns.
+Nothing here is a boundary: code that runs in a head can do all of it too, and the engine goes by what the
+kernel says.
+"""
+
+from __future__ import annotations
+
+import _thread
+import dis
+import linecache
+import os
+import sys
+import types
+
+from . import frames, job
+from .answers import LAST_RESORT, encode_failure, encode_result
+from .displays import Showing, begin, close, show_open
+from .execute import FLAGS, execute
+from .forms import kind_of
+from .frames import JOB
+from .showing import offer_notebook
+from .tools import Calls, offer
+from .values import DECODE, clean, encode
+
+TYPE_CHECKING = False  # As in `typing`, which no jar needs.
+if TYPE_CHECKING:
+    from typing import Any
+
+READY = b'{"ready":{}}'
+# The argument by which the engine knows the call of a copy.
+HELLO = 0x5E55
+# Of how many pieces of code the lines are kept, for tracebacks.
+PIECES = 200
+# How long a name and the name of a type may be.
+MAX_NAME = 100
+# What C code computes when an attribute is asked for. Asking anything else might run the code.
+Descriptor = (types.GetSetDescriptorType, types.MemberDescriptorType)
+
+
+class Inbox:
+    """What the engine has sent and nobody has taken yet."""
+
+    def __init__(self) -> None:
+        self.held = bytearray()
+
+    def next(self) -> Any:
+        """The next message. Answers to calls of an earlier run are of no use any more."""
+        while True:
+            while len(self.held) < 4 or len(self.held) < 4 + int.from_bytes(self.held[:4], "big"):
+                piece = os.read(JOB, 1 << 16)
+                if not piece:
+                    os._exit(0)
+                self.held += piece
+            end = 4 + int.from_bytes(self.held[:4], "big")
+            message = DECODE(self.held[4:end].decode(), 0)[0]
+            del self.held[:end]
+            if "answer" not in message:
+                return message
+
+
+class Head:
+    """One process of a session."""
+
+    def __init__(self) -> None:
+        self.inbox = Inbox()
+        self.calls = Calls()
+        self.runs = 0
+        self.error: BaseException | None = None
+        self.begin()
+
+    def begin(self) -> None:
+        """An empty `__main__`."""
+        self.space = job.new_main()
+        self.space["context"] = None
+        self.first = set(self.space)
+
+    def serve(self, message: Any) -> None:
+        """Does what it is told. It does not return."""
+        while True:
+            if "job" in message:
+                self.run(message["job"])
+            elif "fork" in message:
+                fork()
+            elif "variables" in message:
+                frames.write_frame(self.variables(message["variables"]["most"]))
+            elif "import" in message:
+                job.import_late(message["import"]["modules"])
+                frames.write_frame(b'{"done":{}}')
+            elif "reap" in message:
+                reap()
+                frames.write_frame(READY)
+            else:
+                job.warm()
+                self.begin()
+                frames.write_frame(READY)
+            message = self.inbox.next()
+
+    def run(self, piece: dict[str, Any]) -> None:
+        """Runs a piece of code, and answers."""
+        own = os.getpid()
+        self.runs += 1
+        self.error = None
+        body = self.answer(piece, f"run-{self.runs}.py")
+        if os.getpid() != own:
+            # A child that the code forked has come to the end of the code. It has no answer to give.
+            os._exit(0)
+        close()
+        # What came for a call that nobody waits for any more may have begun here.
+        self.inbox.held, self.calls.held = self.calls.held, bytearray()
+        frames.write_frame(body)
+
+    def answer(self, piece: dict[str, Any], name: str) -> bytes:
+        """Runs it, and returns the last frame, whatever it did."""
+        try:
+            self.prepare(piece, name)
+            return self.execute(piece, name)
+        except BaseException as error:
+            # Kept: what the code held when it failed is a fact that the engine may look at.
+            self.error = error
+            try:
+                body = encode_failure(error, name)
+                show_open()
+                job.flush()
+            except MemoryError:
+                return LAST_RESORT
+            except BaseException as second:
+                kind = clean(type(second).__name__, 200)
+                return encode({"failed": {"type": kind, "message": "while reporting an error"}})
+            return body
+
+    def prepare(self, piece: dict[str, Any], name: str) -> None:
+        """Puts everything in place that the code finds."""
+        code = piece["code"]
+        # Asked for its lines only if somebody wants to see them.
+        linecache.cache[name] = (lambda: code,)
+        linecache.cache.pop(f"run-{self.runs - PIECES}.py", None)
+        self.space["__file__"] = name
+        if "environment" in piece:
+            os.environ.update(piece["environment"])
+        Showing.sent = Showing.over = 0
+        Showing.notes.clear()
+        begin(piece["displays"])
+        offer_notebook(code)
+        self.calls.renew()
+        self.space.update(piece.get("inputs", {}))
+        if "tools" in piece:
+            offer(piece["tools"], self.space, self.calls)
+
+    def execute(self, piece: dict[str, Any], name: str) -> bytes:
+        """Runs the code, and returns the frame with its result: what it assigned to `result`, or its last
+        expression. What an earlier piece assigned is not the result of this one.
+        """
+        code, value = piece["code"], None
+        try:
+            value = execute(code, self.space, name)
+        except SystemExit as error:
+            if error.code not in (None, 0):
+                return encode_failure(error, name)
+        show_open()
+        job.flush()
+        if "result" in code and "result" in self.space and assigns_result(code, name):
+            value = self.space["result"]
+        return encode_result(value, "strict" in piece)
+
+    def variables(self, most: int) -> bytes:
+        """What the code has defined: names, types, and sizes as far as they are told without effort."""
+        found = []
+        names = [name for name in self.space if type(name) is str and not name.startswith("_")]
+        names = [name for name in names if name not in self.first]
+        for name in names[:most]:
+            value = self.space[name]
+            entry = {"name": clean(name, MAX_NAME), "type": clean(kind_of(value), MAX_NAME)}
+            size = size_of(value)
+            found.append(entry if size is None else {**entry, "size": size})
+        more = max(0, len(names) - most)
+        return encode({"done": {"result": {"variables": found, "more": more}}})
+
+
+def assigns_result(code: str, name: str) -> bool:
+    """Whether a statement outside of functions assigns to `result`."""
+    compiled = compile(code, name, "exec", FLAGS, dont_inherit=True)
+    stores = ("STORE_NAME", "STORE_GLOBAL")
+    steps = dis.get_instructions(compiled)
+    return any(step.argval == "result" and step.opname in stores for step in steps)
+
+
+def size_of(value: Any) -> int | None:
+    """How large a value is, if it is of a kind that tells: bytes of arrays and tables, or how many parts."""
+    try:
+        kind = type(value)
+        if kind in (str, bytes, bytearray, list, tuple, dict, set, frozenset, range):
+            return len(value)
+        size = value.nbytes if isinstance(kind.__dict__.get("nbytes"), Descriptor) else None
+        return size if type(size) is int and 0 <= size < 1 << 53 else None
+    except Exception:
+        return None
+
+
+def reap() -> None:
+    """Takes note of every child that has ended."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except OSError:
+        # There is none.
+        pass
+
+
+def fork() -> None:
+    """Makes a copy of this process, which waits for messages of its own."""
+    reap()
+    # The library reseeds itself in a fork. A copy is to go on as this process would.
+    random: Any = sys.modules.get("random")
+    try:
+        state = random.getstate() if random else None
+    except Exception:
+        state = None
+    try:
+        is_copy = not os.fork()
+    except OSError as error:
+        frames.write_frame(encode_failure(error))
+        return
+    if not is_copy:
+        frames.write_frame(READY)
+        return
+    # Another thread may have held it, and is not here.
+    frames.WRITING = _thread.allocate_lock()
+    if state:
+        random.setstate(state)
+    # Returns when the engine has put pipes in place that are this process's own.
+    os.setpgid(0, HELLO)
+    frames.write_frame(READY)
+
+
+def main(message: Any) -> None:
+    """The first process of a session's jar. It does not return."""
+    Head().serve(message)
