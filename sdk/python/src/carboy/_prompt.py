@@ -119,10 +119,13 @@ def _same(module: str, name: str) -> bool:
     return module.lower() == re.sub(r"[-.]", "_", name).lower()
 
 
+# How many child processes there may be stands above, and what is about sessions no run meets.
+_UNSAID = ("processes", "heads", "session_memory_bytes", "idle_ms", "lifetime_ms")
+
+
 def _limits(policy: Mapping[str, Any]) -> str:
     limits = limits_in_force(policy)
-    # How many child processes there may be stands above.
-    names = [name for name in WORDS if name != "processes"]
+    names = [name for name in WORDS if name not in _UNSAID]
     lines = [WORDS[name].format(_value(name, limits[name])) for name in names]
     first = (
         "These are the limits. What is shown, kept or left beyond them is cut or left out; "
