@@ -1,8 +1,10 @@
-"""Frames that a run is given, as far as no library is needed. `tests/frames.py` has the rest."""
+"""Frames that a run is given. `tests/frames.py` has what needs all libraries at once."""
 
 from __future__ import annotations
 
 import asyncio
+import datetime
+import decimal
 import os
 import pathlib
 import tempfile
@@ -11,7 +13,7 @@ from typing import Any
 import pytest
 
 import carboy
-from carboy import _packages, _prompt
+from carboy import _data_frames, _packages, _prompt
 
 CSV = "region,sum\nnorth,3\nsouth,4\n"
 JSONL = '{"region": "north", "sum": 3}\n{"region": "south", "sum": 4}\n'
@@ -150,3 +152,167 @@ def test_a_prompt_tells_of_frames_where_there_are_libraries_for_them(
     monkeypatch.setattr(_prompt, "importable", lambda python, policy: packages)
     said = carboy.Sandbox().prompt()
     assert "a polars `LazyFrame` if the code imports polars" in said
+
+
+DAY, NOON = datetime.date(2026, 11, 16), datetime.datetime(2026, 11, 16, 12)
+OBJECTS: dict[str, tuple[list[Any], str]] = {
+    "dates and times": ([DAY, NOON], "values of one type"),
+    "numbers and text": ([1, "a"], "values of one type"),
+    "whole and real": ([1, 1.5], "values of one type"),
+    "whole or nothing": ([1, None], "convert the column"),
+    "dicts": ([{"a": 1}, {"b": 2}], "convert the column"),
+    "lists": ([[1], [2]], "convert the column"),
+    "tuples": ([(1,), (2,)], "convert the column"),
+    "sets": ([{1}, {2}], "convert the column"),
+    "times": ([NOON, NOON], "convert the column"),
+    "times of day in a zone": (
+        [datetime.time(1, tzinfo=datetime.timezone.utc)] * 2,
+        "convert the column",
+    ),
+    "no number": ([decimal.Decimal("1.5"), decimal.Decimal("NaN")], "put None"),
+    "no finite number": ([decimal.Decimal("1.5"), decimal.Decimal("Infinity")], "convert"),
+    "surrogates": (["a", "\ud800"], "replace it"),
+}
+
+
+@pytest.mark.parametrize("what", OBJECTS)
+def test_a_column_that_arrow_would_change_is_refused(what: str) -> None:
+    pytest.importorskip("pyarrow")
+    pandas = pytest.importorskip("pandas")
+    values, advice = OBJECTS[what]
+    column = pandas.Series(values, dtype=object)
+    given = [pandas.DataFrame({"sum": [1, 2], "odd": column}), column.rename("odd")]
+    # These are no index, or one of levels.
+    if what not in ("dicts", "lists", "sets", "tuples"):
+        index = pandas.Index(values, dtype=object, name="odd")
+        given.append(pandas.DataFrame({"sum": [1, 2]}, index=index))
+    for frame in given:
+        with pytest.raises(carboy.RequestError, match="the column 'odd'") as caught:
+            carboy.run("result = 1", {"df": frame})
+        assert advice in str(caught.value.hint), caught.value.hint
+
+
+def odd_frames(pandas: Any) -> dict[str, tuple[Any, str, str]]:
+    """Frames that would arrive otherwise by way of Arrow, the reason, and the advice."""
+    hours = datetime.timedelta(hours=2)
+    named = pandas.to_datetime(["2026-01-01"]).tz_localize(datetime.timezone(hours, "UTC"))
+    one = pandas.DataFrame([[1, 2]])
+    return {
+        "crosstab": (
+            pandas.crosstab(pandas.Series(["a", "b"]), pandas.Series([True, False])),
+            "the name of a column False would arrive as True",
+            "df.columns.astype",
+        ),
+        "collision": (
+            one.set_axis([1, "1"], axis=1),
+            "of more than one type: int and str",
+            "df.columns.astype",
+        ),
+        "mixed": (
+            one.set_axis([1, "b"], axis=1),
+            "of more than one type: int and str",
+            "df.columns.astype",
+        ),
+        "categories as labels": (
+            one.set_axis(pandas.CategoricalIndex(["a", "b"]), axis=1),
+            "of the type category",
+            "df.columns.astype",
+        ),
+        "twice": (one.set_axis(["a", "a"], axis=1), "two columns have the name 'a'", "its own"),
+        "index": (
+            one.set_axis([5]).rename_axis(index=7),
+            "the name 7 of the index would arrive",
+            "rename_axis",
+        ),
+        "complex": (pandas.DataFrame({"a": [1j]}), "'a' has complex numbers", ".real"),
+        "sparse": (
+            pandas.DataFrame({"a": pandas.arrays.SparseArray([0, 1])}),
+            "'a' is sparse",
+            "to_dense",
+        ),
+        "NA": (
+            pandas.DataFrame({"a": pandas.Series(["x", pandas.NA], dtype=object)}),
+            "'a' holds Python objects and a missing value of the type NAType",
+            "put None",
+        ),
+        "cut": (pandas.DataFrame({"a": pandas.cut([1, 2, 3], 2)}), "'a' has categories", "text"),
+        "zone": (pandas.DataFrame({"a": named}), "'a' has times in a zone", "tz_convert"),
+    }
+
+
+def test_a_frame_that_arrow_would_change_is_refused() -> None:
+    pytest.importorskip("pyarrow")
+    pandas = pytest.importorskip("pandas")
+    for what, (frame, words, advice) in odd_frames(pandas).items():
+        with pytest.raises(carboy.RequestError) as caught:
+            carboy.run("result = 1", {"df": frame})
+        assert words in str(caught.value), (what, caught.value)
+        assert advice in str(caught.value.hint), (what, caught.value.hint)
+        assert "values of one type" not in str(caught.value.hint), what
+
+
+def test_what_the_plain_form_would_change_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    pandas, numpy = pytest.importorskip("pandas"), pytest.importorskip("numpy")
+    monkeypatch.setattr(_data_frames.Frames, "_has_arrow", lambda self: False)
+    times = [
+        numpy.datetime64("2026-01-01"),
+        numpy.timedelta64(1, "s"),
+        numpy.datetime64("NaT", "s"),
+    ]
+    for time in times:
+        frame = pandas.DataFrame({"odd": pandas.Series([time], dtype=object)})
+        # pandas may have made its own of it.
+        frame.isetitem(0, pandas.Series(numpy.array([time, None], dtype=object)[:1], dtype=object))
+        with pytest.raises(carboy.RequestError, match="the column 'odd' holds"):
+            carboy.run("result = 1", {"df": frame})
+    for what in ("zone", "NA"):
+        frame, words, _ = odd_frames(pandas)[what]
+        with pytest.raises(carboy.RequestError, match=words):
+            carboy.run("result = 1", {"df": frame})
+    one = pandas.DataFrame([[1, 2]], columns=["a", "b"])
+    with pytest.raises(carboy.RequestError, match=r"the list of columns has a name \('n'\)"):
+        carboy.run("result = 1", {"df": one.rename_axis(columns="n")})
+    categories = one.set_axis(pandas.CategoricalIndex(["a", "b"]), axis=1)
+    with pytest.raises(carboy.RequestError, match="names of columns of the type category"):
+        carboy.run("result = 1", {"df": categories})
+
+
+def test_a_class_that_adds_to_a_frame_is_refused(tmp_path: pathlib.Path) -> None:
+    numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
+
+    class GeoDataFrame(pandas.DataFrame):  # type: ignore[misc, name-defined] # of any version
+        """As geopandas has it."""
+
+    class Named(pandas.Series):  # type: ignore[misc, name-defined] # of any version
+        """A series of somebody's."""
+
+    for value, advice in (
+        (numpy.array([[1]]).view(numpy.matrix), "numpy.asarray(x)"),
+        (numpy.rec.array([(1,)], dtype=[("a", int)]), "numpy.asarray(x)"),
+        (numpy.ma.array([1, 2], mask=[0, 1]), "its mask as two arrays"),
+        (GeoDataFrame({"a": [1]}), "pandas.DataFrame(x)"),
+        (Named([1], name="a"), "pandas.Series(x)"),
+    ):
+        with pytest.raises(carboy.RequestError) as caught:
+            carboy.run("result = 1", {"x": value})
+        assert advice in str(caught.value.hint), caught.value
+    mapped = numpy.memmap(tmp_path / "numbers", dtype="i4", mode="w+", shape=(3,))
+    mapped[:] = [1, 2, 3]
+    out = carboy.run("result = [type(x).__name__, x.tolist()]", {"x": mapped})
+    assert out.result == ["ndarray", [1, 2, 3]], out
+
+
+def test_integers_of_128_bits_are_refused_where_pyarrow_would_map_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    polars = pytest.importorskip("polars")
+    short = polars.DataFrame({"n": [2**100]}, schema={"n": polars.Int128})
+    out = carboy.run("result = str(df['n'][0])", {"df": short})
+    assert out.result == str(2**100), out
+    monkeypatch.setattr(_data_frames, "_MAPPED", 0)
+    for dtype, value in ((polars.Int128, 1), (polars.List(polars.Int128), [1])):
+        long = polars.DataFrame({"n": [value]}, schema={"n": dtype})
+        for frame in (long, long["n"]):
+            with pytest.raises(carboy.RequestError, match="'n' has the type .*Int128") as caught:
+                carboy.run("result = 1", {"df": frame})
+            assert "LazyFrame" in str(caught.value.hint)

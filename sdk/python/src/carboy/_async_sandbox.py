@@ -93,7 +93,11 @@ class AsyncSandbox(Box[AsyncPipe]):
         on_error: OnError | None = None,
         timeout: float | None = None,
     ) -> AsyncRunStream:
-        """Runs code and gives its output as it comes: `async for chunk in box.stream(code)`."""
+        """Runs code and gives its output as it comes: `async for chunk in box.stream(code)`.
+
+        Frames among the inputs are written before this returns, and the loop waits for that. `run` with
+        `on_output` has a thread write them.
+        """
         raises = self._raises(on_error)
         request = self._settings.request(
             code, inputs, policy, tools, timeout, True, files, mounts, frames

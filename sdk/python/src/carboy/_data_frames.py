@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ._errors import RequestError
+from ._exact_frames import arrow_table
 from ._files import PathLike, absolute
 from ._json import NotJson, encoded
 from ._packages import installed
@@ -47,6 +48,8 @@ _LIBRARIES = ("pandas", "polars", "pyarrow", "numpy")
 _SHORT = 1 << 20
 # The same where the policy says from which directories files may be taken.
 _SHORT_IF_ZONED = 20 << 20
+# What is longer is mapped where the code runs.
+_MAPPED = 32 << 20
 _HINT = 'write frames={"sales": "exports/sales.parquet"}; CSV, JSONL, Parquet and Arrow are known'
 
 
@@ -172,7 +175,7 @@ class Frames:
         except Exception as error:
             raise RequestError(
                 f"the input {name!r} cannot be passed as a {kind}: {one_line(str(error), 300)}",
-                hint="give each column values of one type: numbers, text, dates, or lists of them",
+                hint="convert it first, or pass it as JSON: lists and dicts of numbers and text",
             ) from error
         self.held.written(path)
         size = os.path.getsize(path)
@@ -200,6 +203,7 @@ class Frames:
     def _write(self, path: str, kind: str, value: Any) -> str:
         """Writes a frame, and returns in which format."""
         library = kind.partition(".")[0]
+        _check_type(kind, value)
         if library == "numpy":
             _write_array(path, value)
             return "npy"
@@ -209,6 +213,7 @@ class Frames:
             else:
                 table = value.to_frame() if kind == "polars.Series" else value
                 table.write_ipc(path, compression="uncompressed")
+                _check_polars(path, table)
             return "arrow"
         if kind == "pandas.Series":
             value = value.to_frame(NAMELESS if value.name is None else value.name)
@@ -222,7 +227,7 @@ class Frames:
             )
         arrow = importlib.import_module("pyarrow")
         if library == "pandas":
-            value = arrow.Table.from_pandas(value)
+            value = arrow_table(arrow, value)
         batches = [value] if kind == "pyarrow.RecordBatch" else value.to_batches()
         _write_arrow(arrow, path, value.schema, batches)
         return "arrow"
@@ -236,6 +241,42 @@ class Frames:
         return any(package.module == "pyarrow" for package in installed(self._python))
 
 
+def _check_type(kind: str, value: Any) -> None:
+    """Refuses classes that are made of a frame's: what they add would be lost."""
+    exact, library = type(value), kind.partition(".")[0]
+    name = f"{exact.__module__.partition('.')[0]}.{exact.__name__}"
+    if name in (kind, "numpy.memmap") or kind == "pyarrow.Dataset":
+        return
+    if name == "numpy.MaskedArray":
+        raise NotPassedError("it has a mask", hint="pass its data and its mask as two arrays")
+    how = "numpy.asarray(x)" if library == "numpy" else f"{kind}(x)"
+    raise NotPassedError(
+        f"it is a {exact.__module__}.{exact.__name__}, which would arrive as a {kind}",
+        hint=f"pass {how}, if that is enough",
+    )
+
+
+def _check_polars(path: str, table: Any) -> None:
+    """Refuses what pyarrow cannot map: a long table is mapped by it where the code runs."""
+    if os.path.getsize(path) <= _MAPPED:
+        return
+    for name, dtype in getattr(table, "schema", {}).items():
+        if _has_long_integers(dtype):
+            raise NotPassedError(
+                f"the column {name!r} has the type {dtype}, and pyarrow cannot map integers of 128 bits",
+                hint="cast it to Int64, Decimal or String, pass at most 32 MiB, or pass a LazyFrame",
+            )
+
+
+def _has_long_integers(dtype: Any) -> bool:
+    if str(dtype) in ("Int128", "UInt128"):
+        return True
+    inner = [one.dtype for one in getattr(dtype, "fields", ())]
+    if getattr(dtype, "inner", None) is not None:
+        inner.append(dtype.inner)
+    return any(map(_has_long_integers, inner))
+
+
 def _write_arrow(arrow: Any, path: str, schema: Any, batches: Iterable[Any]) -> None:
     ipc = importlib.import_module("pyarrow.ipc")
     with arrow.OSFile(path, "wb") as file, ipc.new_file(file, schema) as writer:
@@ -245,8 +286,6 @@ def _write_arrow(arrow: Any, path: str, schema: Any, batches: Iterable[Any]) -> 
 
 def _write_array(path: str, value: Any) -> None:
     numpy = importlib.import_module("numpy")
-    if isinstance(value, numpy.ma.MaskedArray):
-        raise NotPassedError("it has a mask", hint="pass its data and its mask as two arrays")
     if value.dtype.hasobject:
         raise NotPassedError(
             "an array of Python objects would have to be pickled",
