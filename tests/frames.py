@@ -89,6 +89,10 @@ def passed() -> dict[str, Any]:
         "table": table,
         "levels": table.set_index("whole", append=True)[["text"]],
         "plain": pd.DataFrame({"a": [1, 2]}),
+        "numbered": pd.DataFrame([[1, 2]], columns=[5, 7]),
+        "in_levels": pd.DataFrame(
+            [[1, 2]], columns=pd.MultiIndex.from_tuples([("a", 1), ("b", 2)])
+        ),
         "empty": pd.DataFrame({"a": pd.Series([], dtype="float64")}),
         "column": table["text"],
         "nameless": pd.Series([1, 2], index=[5, 6]),
@@ -114,6 +118,26 @@ def same_types(box: carboy.Sandbox) -> None:
     for name, value in given.items():
         was = SPACE["shown"](value)
         assert out.result[name] == was, f"{name}: {out.result[name]}, was {was}"
+
+
+def refused(box: carboy.Sandbox) -> None:
+    """What would arrive as something else is refused by its column, before the run."""
+    day = datetime.date(2026, 11, 16)
+    for value, words in (
+        (pd.crosstab(pd.Series(["a", "b"]), pd.Series([True, False])), "column False would arrive"),
+        (pd.DataFrame([[1, 2]], columns=[1, "1"]), "of more than one type"),
+        (pd.DataFrame([[1]], columns=pd.CategoricalIndex(["a"])), "of the type category"),
+        (pd.DataFrame({"odd": [day, datetime.datetime(2026, 1, 1)]}), "the column 'odd'"),
+        (pd.DataFrame({"odd": [[1], [2]]}), "the column 'odd'"),
+        (pd.Series([1, None], dtype=object, name="odd"), "the column 'odd'"),
+        (np.rec.array([(1,)], dtype=[("a", int)]), "would arrive as a numpy.ndarray"),
+    ):
+        try:
+            out = box.run("result = 1", {"x": value})
+        except carboy.RequestError as error:
+            assert words in str(error), error
+        else:
+            raise AssertionError(f"{value!r} was passed: {out}")
 
 
 async def same_in_a_loop(policy: carboy.Policy) -> None:
@@ -212,6 +236,7 @@ def main() -> None:
                 # Reading is the libraries' business, and no different in other walls.
                 if walls == "full":
                     files(box, Path(name))
+                    refused(box)
             asyncio.run(same_in_a_loop(policy))
             left = [one for one in os.listdir(name) if one.startswith("carboy-frames-")]
             assert not left, f"left behind: {left}"
