@@ -133,11 +133,9 @@ impl<R: Describe> Recorder<R> {
         let (job, asked, files) = desk.asked(job, &options).await?;
         let parts = Some((place, Begun::Asked(Box::new(asked))));
         let witness = files.clone().map(|files| files as _);
-        // Until it is recorded, nobody removes what is kept of the run.
-        let artifacts = desk.artifacts(options.artifacts);
-        let _kept = artifacts.clone();
+        let (artifacts, kept) = desk.artifacts(options.artifacts);
         let options = RunOptions { witness, artifacts, ..options };
-        let mut entry = Entry { desk, files, parts };
+        let mut entry = Entry { desk, files, kept, parts };
         // While the code runs nobody waits for what can be put together already.
         let (ran, ()) = tokio::join!(biased; self.runner.run_with(job, options), async {
             entry.draft(&self.runner);
@@ -181,14 +179,16 @@ impl Desk {
     }
 
     /// What becomes of the files that a run leaves: their content is kept beside its record too, if that is wanted.
-    fn artifacts(&self, wanted: Artifacts) -> Artifacts {
-        let Some(shelf) = &self.shelf else { return wanted };
+    /// Until it is recorded nobody removes what is returned with it.
+    fn artifacts(&self, wanted: Artifacts) -> (Artifacts, Option<Arc<RunShelf>>) {
+        let Some(shelf) = &self.shelf else { return (wanted, None) };
         let then = match wanted {
-            Artifacts::None => return wanted,
+            Artifacts::None => return (wanted, None),
             Artifacts::List => None,
             Artifacts::Keep(keeper) => Some(keeper),
         };
-        Artifacts::Keep(Arc::new(RunShelf::new(shelf.clone(), then)))
+        let kept = Arc::new(RunShelf::new(shelf.clone(), then));
+        (Artifacts::Keep(kept.clone()), Some(kept))
     }
 
     /// Takes what its record needs of a job.
@@ -239,6 +239,7 @@ impl Desk {
 struct Entry<'a> {
     desk: &'a Desk,
     files: Option<Arc<GivenFiles>>,
+    kept: Option<Arc<RunShelf>>,
     parts: Option<(Place, Begun)>,
 }
 
@@ -266,7 +267,9 @@ impl Entry<'_> {
     /// Records the run's end.
     async fn end(mut self, ended: Ended) -> Result<Ended, StoreError> {
         match self.take() {
-            Some((place, begun)) => self.desk.writer.end(place, begun, ended).await,
+            Some((place, begun)) => {
+                self.desk.writer.end(place, begun, ended, self.kept.take()).await
+            }
             None => Ok(ended),
         }
     }

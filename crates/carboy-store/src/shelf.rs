@@ -9,10 +9,9 @@ use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use carboy_engine::Keeper;
+use carboy_engine::{Keeper, new_id};
 use carboy_protocol::Artifact;
 use rustix::fs::{FlockOperation, flock};
 
@@ -25,15 +24,6 @@ const PIECE: usize = 64 << 10;
 #[derive(Debug)]
 pub(crate) struct Shelf {
     folder: PathBuf,
-    /// The number of the next unfinished file.
-    next: AtomicU64,
-}
-
-/// Whether the content was there already.
-#[derive(PartialEq, Eq)]
-enum Was {
-    There,
-    New,
 }
 
 /// What became of content that was kept.
@@ -46,7 +36,7 @@ pub(crate) enum Kept {
 impl Shelf {
     /// That of a store.
     pub fn of(store: &Path) -> Shelf {
-        Shelf { folder: store.join("artifacts"), next: AtomicU64::new(0) }
+        Shelf { folder: store.join("artifacts") }
     }
 
     /// Makes the folder if it is not there. Only this user can read it.
@@ -86,30 +76,20 @@ impl Shelf {
         Ok((folder, file))
     }
 
-    /// Keeps content, if it is what its digest says.
-    fn put(&self, sha256: &str, content: &mut dyn Read) -> io::Result<Was> {
+    /// Begins to keep what has this digest and so many bytes, unless it is there. A file of another length is not it.
+    fn begin(&self, sha256: &str, bytes: u64) -> io::Result<Option<Unfinished>> {
         let (folder, file) = self.place(sha256)?;
-        if file.is_file() {
-            return Ok(Was::There);
+        if file.metadata().is_ok_and(|found| found.is_file() && found.len() == bytes) {
+            return Ok(None);
         }
         DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let unfinished = folder.join(format!(".carboy-{}-{number}", std::process::id()));
+        // Processes of several PID namespaces may share a store: a process id does not tell them apart.
+        let unfinished = folder.join(format!(".carboy-{}", new_id().map_err(io::Error::other)?));
         let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true).mode(0o600);
-        let written = options.open(&unfinished).and_then(|file| copy(content, file));
-        let finished = written.and_then(|digest| {
-            if digest != sha256 {
-                let message = "the content is not what its digest says";
-                return Err(io::Error::new(io::ErrorKind::InvalidData, message));
-            }
-            std::fs::rename(&unfinished, &file)
-        });
-        if finished.is_err() {
-            // There is nothing to remove if it could not be made.
-            std::fs::remove_file(&unfinished).ok();
-        }
-        finished.map(|()| Was::New)
+        options.write(true).create_new(true).mode(0o600);
+        let to = options.open(&unfinished)?;
+        let (from, digest) = (Some(unfinished), Digest::default());
+        Ok(Some(Unfinished { from, file, to, digest }))
     }
 
     /// The content with this digest, if it is there, whole, and not longer than this.
@@ -197,22 +177,152 @@ impl RunShelf {
     }
 }
 
+impl RunShelf {
+    /// Begins to keep content. Nothing that is kept is removed from now on.
+    fn begin(&self, artifact: &Artifact) -> io::Result<Option<Unfinished>> {
+        let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        if lock.is_none() {
+            *lock = Some(self.shelf.lock(FlockOperation::LockShared)?);
+        }
+        self.shelf.begin(artifact.sha256.as_deref().unwrap_or_default(), artifact.bytes)
+    }
+}
+
 impl Keeper for RunShelf {
     fn keep(&self, run: &str, artifact: &Artifact, content: &mut dyn Read) -> io::Result<()> {
+        // Content can be read once. Whoever else wants it reads it here, and gets it also if the store cannot keep
+        // it.
+        let mut copied = Copied { content, to: self.begin(artifact) };
+        let then = match &self.then {
+            Some(then) => then.keep(run, artifact, &mut copied),
+            None => Ok(()),
+        };
+        // The store keeps it also if the other did not read all of it.
+        let kept = copied.finish(artifact.sha256.as_deref().unwrap_or_default());
+        then.and(kept)
+    }
+}
+
+/// Content that has no name yet. Dropping it removes it.
+struct Unfinished {
+    from: Option<PathBuf>,
+    file: PathBuf,
+    to: File,
+    digest: Digest,
+}
+
+impl Write for Unfinished {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.to.write(bytes)?;
+        self.digest.update(&bytes[..count]);
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+impl Unfinished {
+    /// Gives it its name, if it is what its digest says.
+    fn finish(mut self, sha256: &str) -> io::Result<()> {
+        if std::mem::take(&mut self.digest).finish() != sha256 {
+            let message = "the content is not what its digest says";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
+        if let Some(from) = &self.from {
+            std::fs::rename(from, &self.file)?;
+        }
+        self.from = None;
+        Ok(())
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        if let Some(from) = &self.from {
+            // What cannot be removed goes when old records do.
+            std::fs::remove_file(from).ok();
+        }
+    }
+}
+
+/// Content that is written to the store while it is read. That the store cannot keep it does not end reading.
+struct Copied<'a> {
+    content: &'a mut dyn Read,
+    to: io::Result<Option<Unfinished>>,
+}
+
+impl Read for Copied<'_> {
+    fn read(&mut self, piece: &mut [u8]) -> io::Result<usize> {
+        let count = self.content.read(piece)?;
+        if let Ok(Some(to)) = &mut self.to
+            && let Err(error) = to.write_all(&piece[..count])
         {
-            let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-            if lock.is_none() {
-                *lock = Some(self.shelf.lock(FlockOperation::LockShared)?);
+            self.to = Err(error);
+        }
+        Ok(count)
+    }
+}
+
+impl Copied<'_> {
+    /// Reads what is left, and keeps all of it.
+    fn finish(mut self, sha256: &str) -> io::Result<()> {
+        let mut piece = vec![0; if matches!(self.to, Ok(Some(_))) { PIECE } else { 0 }];
+        while let Ok(Some(_)) = &self.to {
+            match self.read(&mut piece) {
+                Ok(0) => break,
+                Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
+                _ => {}
             }
         }
-        let digest = artifact.sha256.as_deref().unwrap_or_default();
-        match (self.shelf.put(digest, content)?, &self.then) {
-            (_, None) => Ok(()),
-            (Was::There, Some(then)) => then.keep(run, artifact, content),
-            (Was::New, Some(then)) => {
-                let (_, file) = self.shelf.place(digest)?;
-                then.keep(run, artifact, &mut File::open(file)?)
-            }
+        self.to?.map_or(Ok(()), |to| to.finish(sha256))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+mod tests {
+    use super::*;
+    use crate::digest::sha256;
+
+    /// Keeps "one" while somebody else does, whose process has the same number.
+    struct Meanwhile<'a> {
+        other: &'a RunShelf,
+        reads: usize,
+    }
+
+    fn one() -> Artifact {
+        let (path, sha256) = ("one.txt".into(), Some(sha256("one")));
+        Artifact { path, bytes: 3, sha256, media_type: None }
+    }
+
+    impl Read for Meanwhile<'_> {
+        fn read(&mut self, piece: &mut [u8]) -> io::Result<usize> {
+            self.reads += 1;
+            let part = match self.reads {
+                1 => "on",
+                2 => {
+                    self.other.keep("r", &one(), &mut "one".as_bytes())?;
+                    "e"
+                }
+                _ => "",
+            };
+            piece[..part.len()].copy_from_slice(part.as_bytes());
+            Ok(part.len())
         }
+    }
+
+    #[test]
+    fn two_that_keep_the_same_content_do_not_write_into_one_file() {
+        let store = std::env::temp_dir().join(format!("carboy-shelf-{}", new_id().unwrap()));
+        let shelf = || Arc::new(Shelf::of(&store));
+        shelf().make().unwrap();
+        let (mine, other) = (RunShelf::new(shelf(), None), RunShelf::new(shelf(), None));
+        mine.keep("r", &one(), &mut Meanwhile { other: &other, reads: 0 }).unwrap();
+        assert!(matches!(shelf().check(&sha256("one")).unwrap(), Kept::Whole));
+        let (folder, _) = shelf().place(&sha256("one")).unwrap();
+        assert_eq!(entries(&folder).unwrap().len(), 1, "an unfinished file is left");
+        std::fs::remove_dir_all(&store).unwrap();
     }
 }

@@ -245,8 +245,6 @@ impl Store {
         schema::open(directory)?;
         let connection = schema::open_or_make(directory)?;
         let shelf = Shelf::of(directory);
-        // Before the transaction: whoever holds this waits for none, and then records.
-        let alone = shelf.alone().while_doing(STEP, directory)?;
         // What is removed is overwritten, not only forgotten.
         connection.execute_batch("PRAGMA secure_delete = ON").while_doing(STEP, directory)?;
         let mut ledger = Ledger::new(connection).while_doing(STEP, directory)?;
@@ -273,7 +271,9 @@ impl Store {
             connection.query_row("SELECT count(*) FROM records", [], |row| row.get(0))
         };
         let remain = shrink().while_doing("shrink", directory)?;
-        let files = match alone {
+        // Not before: runs that leave files wait for this, and what came before may take long. Whoever has content
+        // that is not recorded yet holds it until it is, so the records that are read now name all that is wanted.
+        let files = match shelf.alone().while_doing(STEP, directory)? {
             None => 0,
             Some(_) => {
                 let wanted = kept_files(connection).while_doing(STEP, directory)?;

@@ -5,6 +5,7 @@
 //! another thread and back takes longer than writing it. Shared by all that came meanwhile, it costs each little.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc as threads;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -18,6 +19,7 @@ use crate::ledger::{Ledger, Wait};
 use crate::packages::Packages;
 use crate::record::VersionsOf;
 use crate::schema;
+use crate::shelf::RunShelf;
 
 /// How many runs may be under way: each has a place in the queue before it begins, so that none waits for one
 /// when it is over. More than a door lets in.
@@ -53,6 +55,7 @@ pub(crate) enum Begun {
 struct Pending {
     begun: Begun,
     ended: Ended,
+    kept: Option<Arc<RunShelf>>,
     reply: Option<Reply>,
 }
 
@@ -60,6 +63,8 @@ struct Pending {
 struct Ready {
     bodies: Bodies,
     ended: Ended,
+    /// Nobody removes the content that it names before it is committed, also if whoever waits for it goes away.
+    kept: Option<Arc<RunShelf>>,
     reply: Option<Reply>,
 }
 
@@ -86,9 +91,10 @@ impl Writer {
             .execute_batch("BEGIN IMMEDIATE; UPDATE head SET seq = seq; ROLLBACK")
             .while_doing(STEP, store)?;
         let ledger = Ledger::new(connection).while_doing(STEP, store)?;
-        let (checkpoints, copying) = checkpointer(store)?;
-        let book =
-            Mutex::new(Book { ledger, checkpoints: Some(checkpoints), uncopied: 0, in_log: 0 });
+        let log = Arc::new(Log { copies: AtomicUsize::new(0), is_new: AtomicBool::new(true) });
+        let (checkpoints, copying) = checkpointer(store, log.clone())?;
+        let checkpoints = Some(checkpoints);
+        let book = Mutex::new(Book { ledger, checkpoints, log, uncopied: 0, in_log: 0 });
         let shared = Arc::new(Shared { store: store.into(), versions, packages, book });
         let (words, heard) = mpsc::channel(PLACES);
         let thread = std::thread::Builder::new()
@@ -122,21 +128,28 @@ impl Writer {
         }
     }
 
-    /// Records how a run ended, and gives that back when it is committed.
-    pub async fn end(&self, place: Place, begun: Begun, ended: Ended) -> Result<Ended, StoreError> {
-        let (reply, kept) = oneshot::channel();
+    /// Records how a run ended, and gives that back when it is committed. Until then `kept` stays.
+    pub async fn end(
+        &self,
+        place: Place,
+        begun: Begun,
+        ended: Ended,
+        kept: Option<Arc<RunShelf>>,
+    ) -> Result<Ended, StoreError> {
+        let (reply, committed) = oneshot::channel();
+        let reply = Some(reply);
         let word = match begun {
             Begun::Draft(draft) if ended.is_short() && self.is_alone() => {
                 let bodies = draft?.end(&ended).while_doing(STEP, &self.shared.store)?;
                 match self.shared.commit_now(&bodies) {
                     Some(committed) => return committed.map(|()| ended),
-                    None => Word::Ready(Box::new(Ready { bodies, ended, reply: Some(reply) })),
+                    None => Word::Ready(Box::new(Ready { bodies, ended, kept, reply })),
                 }
             }
-            begun => Word::Ended(Box::new(Pending { begun, ended, reply: Some(reply) })),
+            begun => Word::Ended(Box::new(Pending { begun, ended, kept, reply })),
         };
         place.0.send(word);
-        kept.await.unwrap_or_else(|_gone| Err(self.gone()))
+        committed.await.unwrap_or_else(|_gone| Err(self.gone()))
     }
 
     /// Records that a run was abandoned.
@@ -144,6 +157,7 @@ impl Writer {
         place.0.send(Word::Ended(Box::new(Pending {
             begun,
             ended: Ended::Abandoned,
+            kept: None,
             reply: None,
         })));
     }
@@ -178,8 +192,26 @@ impl Drop for Writer {
     }
 }
 
+/// What is known of the log between two commits. SQLite begins a log anew when all of it was copied, and the commit
+/// that does so waits for the disk. Checkpoints of other processes are not known here.
+struct Log {
+    /// How many checkpoints were asked for and are not over. Only who has the book asks for one.
+    copies: AtomicUsize,
+    /// Whether the next commit may be one that waits for the disk.
+    is_new: AtomicBool,
+}
+
+impl Log {
+    fn is_quiet(&self) -> bool {
+        self.copies.load(Ordering::Acquire) == 0
+    }
+}
+
 /// Copies the log into the file, on a thread of its own: it waits for the disk, and records must not.
-fn checkpointer(store: &Path) -> Result<(threads::SyncSender<()>, JoinHandle<()>), StoreError> {
+fn checkpointer(
+    store: &Path,
+    log: Arc<Log>,
+) -> Result<(threads::SyncSender<()>, JoinHandle<()>), StoreError> {
     let connection = schema::open_or_make(store)?;
     let (word, heard) = threads::sync_channel(1);
     let thread = std::thread::Builder::new()
@@ -187,6 +219,8 @@ fn checkpointer(store: &Path) -> Result<(threads::SyncSender<()>, JoinHandle<()>
         .spawn(move || {
             while let Ok(()) = heard.recv() {
                 checkpoint(&connection, "PASSIVE");
+                log.is_new.store(true, Ordering::Release);
+                log.copies.fetch_sub(1, Ordering::Release);
             }
         })
         .while_doing("start the writer of", store)?;
@@ -211,6 +245,7 @@ struct Shared {
 struct Book {
     ledger: Ledger,
     checkpoints: Option<threads::SyncSender<()>>,
+    log: Arc<Log>,
     /// How much was written since the last checkpoint.
     uncopied: usize,
     in_log: usize,
@@ -256,13 +291,13 @@ impl Shared {
     }
 
     fn ready(&self, pending: Pending) -> Option<Ready> {
-        let Pending { begun, ended, reply } = pending;
+        let Pending { begun, ended, kept, reply } = pending;
         let draft = match begun {
             Begun::Draft(draft) => draft,
             Begun::Asked(asked) => self.draft(*asked),
         };
         match draft.and_then(|draft| draft.end(&ended).while_doing(STEP, &self.store)) {
-            Ok(bodies) => Some(Ready { bodies, ended, reply }),
+            Ok(bodies) => Some(Ready { bodies, ended, kept, reply }),
             Err(error) => {
                 answer(reply, Err(error));
                 None
@@ -270,9 +305,9 @@ impl Shared {
         }
     }
 
-    /// Commits one record, if that is possible without waiting for anybody.
+    /// Commits one record, if that is possible without waiting for anybody, and not for the disk either.
     fn commit_now(&self, bodies: &Bodies) -> Option<Result<(), StoreError>> {
-        let mut book = self.book.try_lock().ok().filter(|book| book.in_log <= LOG_BYTES)?;
+        let mut book = self.book.try_lock().ok().filter(|book| book.is_quick())?;
         let kept = book.ledger.transaction(Wait::Never, |chain| chain.append(bodies));
         match kept {
             Err(cause) if cause.is_busy() => None,
@@ -295,25 +330,38 @@ impl Shared {
         for made in ready {
             let kept =
                 if alone { book.append(&self.store, [&made.bodies]) } else { together.clone() };
+            drop(made.kept);
             answer(made.reply, kept.map(|()| made.ended));
         }
         book.wrote(bytes);
         if book.in_log > LOG_BYTES {
             checkpoint(book.ledger.connection(), "RESTART");
+            book.log.is_new.store(true, Ordering::Release);
             (book.uncopied, book.in_log) = (0, 0);
         }
     }
 }
 
 impl Book {
+    /// Whether a commit only writes, and does not wait for the disk.
+    fn is_quick(&self) -> bool {
+        // In this order: a checkpoint that is over has said that the log is new.
+        let is_quiet = self.log.is_quiet();
+        is_quiet && !self.log.is_new.load(Ordering::Acquire) && self.in_log <= LOG_BYTES
+    }
+
     fn append<'b>(
         &mut self,
         store: &Path,
         all: impl IntoIterator<Item = &'b Bodies>,
     ) -> Result<(), StoreError> {
+        let is_quiet = self.log.is_quiet();
         let kept = self.ledger.transaction(Wait::Patiently, |chain| {
             all.into_iter().try_for_each(|bodies| chain.append(bodies))
         });
+        if is_quiet && kept.is_ok() {
+            self.log.is_new.store(false, Ordering::Release);
+        }
         kept.while_doing(STEP, store)
     }
 
@@ -321,9 +369,15 @@ impl Book {
     fn wrote(&mut self, bytes: usize) {
         self.uncopied += bytes;
         self.in_log += bytes;
-        let copy = |checkpoints: &threads::SyncSender<()>| checkpoints.try_send(()).is_ok();
-        if self.uncopied > CHECKPOINT_BYTES && self.checkpoints.as_ref().is_some_and(copy) {
-            self.uncopied = 0;
+        let Some(checkpoints) = &self.checkpoints else { return };
+        if self.uncopied > CHECKPOINT_BYTES {
+            self.log.copies.fetch_add(1, Ordering::Release);
+            match checkpoints.try_send(()) {
+                Ok(()) => self.uncopied = 0,
+                Err(_full) => {
+                    self.log.copies.fetch_sub(1, Ordering::Release);
+                }
+            }
         }
     }
 }

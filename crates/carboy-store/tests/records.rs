@@ -19,6 +19,8 @@ use serde_json::value::RawValue;
 
 #[path = "records/chain.rs"]
 mod chain;
+#[path = "records/waits.rs"]
+mod waits;
 
 /// Answers with the golden outcome, with the job's code as its result, under an id of its own.
 struct Scripted;
@@ -63,8 +65,10 @@ impl Runner for Scripted {
                         sha256: Some(sha256(content)),
                         media_type: Some("text/plain".into()),
                     };
-                    keeper.keep(&id, &file, &mut content.as_bytes()).expect("a keeper");
-                    artifacts.push(file);
+                    // As the engine does: what could not be kept is no artifact.
+                    if keeper.keep(&id, &file, &mut content.as_bytes()).is_ok() {
+                        artifacts.push(file);
+                    }
                 }
                 Ok(Outcome { id, result: Some(result), artifacts, ..golden() })
             }
@@ -267,6 +271,9 @@ async fn content_of_files_is_kept_once_found_wrong_and_removed_with_its_records(
     std::fs::write(file("two"), "2").expect("to alter it");
     assert_eq!(content(3), None);
     assert!(folder.wrong()[0].1.contains("altered"), "{:?}", folder.wrong());
+    // What has another length is not what a later run left.
+    run(&recorder, "leave two").await;
+    assert_eq!((content(3), folder.wrong()), (Some(b"two".to_vec()), vec![]));
     std::fs::remove_file(file("two")).expect("to remove it");
     assert!(folder.wrong()[0].1.contains("missing"), "{:?}", folder.wrong());
     // What a killed engine left unfinished goes too.
@@ -284,18 +291,47 @@ async fn content_of_files_is_kept_once_found_wrong_and_removed_with_its_records(
     assert_eq!(folder.wrong(), []);
 }
 
+/// A caller's own place for files.
+#[derive(Debug, Default)]
+struct Seen(Mutex<Vec<String>>);
+
+impl Keeper for Seen {
+    fn keep(&self, _run: &str, file: &Artifact, content: &mut dyn Read) -> io::Result<()> {
+        if file.sha256 == Some(sha256("refused")) {
+            return Err(io::Error::other("not this"));
+        }
+        let mut text = String::new();
+        content.read_to_string(&mut text)?;
+        self.0.lock().expect("a lock").push(text);
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a_caller_gets_files_that_the_store_cannot_keep_and_the_other_way_round() {
+    let folder = Folder::new();
+    let recorder = folder.keeping_files();
+    let seen = Arc::new(Seen::default());
+    let leave = async |content: &str| {
+        let artifacts = Artifacts::Keep(seen.clone());
+        let options = RunOptions { artifacts, ..RunOptions::default() };
+        let job = Job::new(format!("leave {content}"));
+        recorder.run_with(job, options).await.expect("an outcome")
+    };
+    assert!(leave("refused").await.artifacts.is_empty());
+    let digest = sha256("refused");
+    let kept = folder.0.join("artifacts/sha256").join(&digest[..2]).join(&digest[2..]);
+    assert_eq!(std::fs::read_to_string(kept).expect("its content"), "refused");
+    // As a disk that has no room: a file is where the folders of content would be.
+    let content = folder.0.join("artifacts/sha256");
+    std::fs::remove_dir_all(&content).expect("to remove it");
+    std::fs::write(&content, "").expect("a file");
+    assert!(leave("this").await.artifacts.is_empty(), "its record names what is not kept");
+    assert_eq!(*seen.0.lock().expect("a lock"), ["this"]);
+}
+
 #[tokio::test]
 async fn whoever_wants_files_gets_them_also_if_they_are_kept() {
-    #[derive(Debug, Default)]
-    struct Seen(Mutex<Vec<String>>);
-    impl Keeper for Seen {
-        fn keep(&self, _run: &str, _file: &Artifact, content: &mut dyn Read) -> io::Result<()> {
-            let mut text = String::new();
-            content.read_to_string(&mut text)?;
-            self.0.lock().expect("a lock").push(text);
-            Ok(())
-        }
-    }
     let folder = Folder::new();
     let recorder = folder.keeping_files();
     let seen = Arc::new(Seen::default());
