@@ -78,7 +78,7 @@ impl StoreError {
         };
         match error.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => {
-                "the disk is full: make room, or `carboy runs prune` old records"
+                "the disk is full: make room first, then `carboy runs prune` removes old records (that needs room itself)"
             }
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
                 "name a directory that this user can write, with --store or CARBOY_STORE"

@@ -120,7 +120,7 @@ impl<'a> Walk<'a> {
                 let bodies = [text(3)?, text(4)?, text(5)?, text(6)?];
                 self.bodies(seq, &facts, &bodies);
                 if let About::Run(run) = &facts.about {
-                    self.files(seq, run)?;
+                    self.files(seq, run);
                 }
             }
             Err(error) => self.fault(seq, format!("its facts cannot be read: {error}")),
@@ -177,17 +177,18 @@ impl<'a> Walk<'a> {
     }
 
     /// The content of files that was kept beside the record.
-    fn files(&mut self, seq: i64, run: &RunFacts) -> Result<(), Cause> {
+    fn files(&mut self, seq: i64, run: &RunFacts) {
         for file in run.artifacts.iter().filter(|_| run.artifacts_kept) {
             let Some(digest) = &file.sha256 else { continue };
-            let what = match self.shelf.check(digest)? {
-                Kept::Whole => continue,
-                Kept::Missing => "is missing",
-                Kept::Altered => "is not what was recorded: it was altered",
+            let what = match self.shelf.check(digest) {
+                Ok(Kept::Whole) => continue,
+                Ok(Kept::Missing) => "is missing".into(),
+                Ok(Kept::Altered) => "is not what was recorded: it was altered".into(),
+                // A fault of this record: the others are read all the same.
+                Err(error) => format!("cannot be read: {error}"),
             };
             self.fault(seq, format!("the content of its file {:?} {what}", file.path));
         }
-        Ok(())
     }
 
     /// What only shows at the end: where the chain begins and ends.

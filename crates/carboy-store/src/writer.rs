@@ -387,3 +387,36 @@ fn answer(reply: Option<Reply>, kept: Result<Ended, StoreError>) {
         reply.send(kept).ok(); // Whoever waited may be gone; the record is there.
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    #[test]
+    fn a_commit_that_may_wait_for_the_disk_is_left_to_the_thread() {
+        let id = carboy_engine::new_id().unwrap();
+        let store = std::env::temp_dir().join(format!("carboy-writer-{id}"));
+        let writer = Writer::open(&store, VersionsOf::default(), Packages::new(vec![])).unwrap();
+        let is_quick = || writer.shared.book().is_quick();
+        let commit = |bytes| {
+            let mut book = writer.shared.book();
+            book.append(&store, []).unwrap();
+            book.wrote(bytes);
+        };
+        assert!(!is_quick(), "the first of a process");
+        commit(1);
+        assert!(is_quick());
+        commit(CHECKPOINT_BYTES + 1);
+        assert!(!is_quick(), "a checkpoint is under way, or was the last that happened");
+        let begun = Instant::now();
+        while !is_quick() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "it stays slow");
+            commit(1);
+        }
+        drop(writer);
+        std::fs::remove_dir_all(&store).unwrap();
+    }
+}

@@ -276,10 +276,17 @@ async fn content_of_files_is_kept_once_found_wrong_and_removed_with_its_records(
     assert_eq!((content(3), folder.wrong()), (Some(b"two".to_vec()), vec![]));
     std::fs::remove_file(file("two")).expect("to remove it");
     assert!(folder.wrong()[0].1.contains("missing"), "{:?}", folder.wrong());
+    // Content that cannot be read is a fault of its records, and the others are read.
+    std::fs::create_dir(file("two")).expect("a folder in its place");
+    std::fs::remove_file(file("one")).expect("to remove it");
+    let wrong = folder.wrong();
+    let says = |word: &str| wrong.iter().filter(|(_, what)| what.contains(word)).count();
+    assert_eq!((says("cannot be read"), says("missing"), wrong.len()), (2, 2, 4), "{wrong:?}");
+    std::fs::remove_dir(file("two")).expect("to remove it");
     // What a killed engine left unfinished goes too.
+    run(&recorder, "leave one").await;
     let unfinished = file("one").with_file_name(".carboy-1-1");
     std::fs::write(&unfinished, "on").expect("a file");
-    run(&recorder, "leave one").await;
     let later = SystemTime::now() + Duration::from_secs(10);
     let keep = Keep { age: None, bytes: Some(9_000) };
     let some = Store::prune(&folder.0, keep, later).expect("a removal");

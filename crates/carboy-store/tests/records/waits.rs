@@ -1,44 +1,11 @@
-//! Who waits for whom: the engine's thread for no disk, and whoever removes for what is not recorded yet.
+//! Who waits for whom: whoever removes files for what is not recorded yet, and nobody for that.
 
 use std::fs::File;
-use std::pin::pin;
-use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use rustix::fs::{FlockOperation, flock};
 
 use super::*;
-
-/// Runs this, and says whether its record was written at once, on this thread.
-async fn is_at_once(recorder: &Recorder<Scripted>, code: &str) -> bool {
-    // What was told before is written, and nobody has the store.
-    recorder.shutdown().await;
-    let mut run = pin!(run(recorder, code));
-    match run.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(_) => true,
-        Poll::Pending => {
-            run.await;
-            false
-        }
-    }
-}
-
-#[tokio::test]
-async fn a_commit_that_may_wait_for_the_disk_is_not_made_on_the_engines_thread() {
-    let folder = recorded(1).await;
-    let recorder = folder.recorder(KeepInputs::Digests);
-    assert!(!is_at_once(&recorder, "first").await, "the first of a process");
-    assert!(is_at_once(&recorder, "second").await);
-    // Enough for a checkpoint, after which the log begins anew.
-    let long = "x".repeat(3 << 20);
-    run(&recorder, &long).await;
-    assert!(!is_at_once(&recorder, "after").await, "the first after a checkpoint");
-    let begun = Instant::now();
-    while !is_at_once(&recorder, "later").await {
-        assert!(begun.elapsed() < Duration::from_secs(60), "none is written at once any more");
-    }
-    assert_eq!(folder.wrong(), []);
-}
 
 #[tokio::test]
 async fn content_stays_while_its_record_waits_and_its_caller_is_gone() {
