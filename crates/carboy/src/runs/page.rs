@@ -13,6 +13,9 @@ pub fn page(store: &Store, record: &Record, run: &RunFacts) -> Result<String, Fa
     let time = record.facts.time.get(..19).unwrap_or(&record.facts.time).replace('T', " ");
     let tenant =
         if run.tenant.is_empty() { String::new() } else { format!(", for {}", run.tenant) };
+    let (pictures, missing) = pictures(store, run)?;
+    let mut about = about(record, run);
+    about.extend(missing.into_iter().map(|words| ("not shown", words)));
     let page = Page {
         title: format!("run {}", run.id.get(..12).unwrap_or(&run.id)),
         end: (run.status.as_str(), end_of(run)),
@@ -20,8 +23,8 @@ pub fn page(store: &Store, record: &Record, run: &RunFacts) -> Result<String, Fa
         code: record.code.as_deref(),
         outcome: record.outcome.as_deref(),
         failure: run.failure.as_ref().map(|failure| failure.message.as_str()),
-        pictures: pictures(store, run)?,
-        about: about(record, run),
+        pictures,
+        about,
     };
     Ok(page.html())
 }
@@ -29,14 +32,26 @@ pub fn page(store: &Store, record: &Record, run: &RunFacts) -> Result<String, Fa
 /// The most bytes of pictures on a page.
 const MOST_PICTURES: u64 = 32 << 20;
 
-/// The pictures among the files that it left, if their content was kept.
-fn pictures(store: &Store, run: &RunFacts) -> Result<Vec<Display>, Failure> {
-    let (mut found, mut room) = (Vec::new(), MOST_PICTURES);
+/// The pictures among the files that it left, if their content was kept, and why others are not there.
+fn pictures(store: &Store, run: &RunFacts) -> Result<(Vec<Display>, Vec<String>), Failure> {
+    let (mut found, mut missing, mut room) = (Vec::new(), Vec::new(), MOST_PICTURES);
     for file in run.artifacts.iter().filter(|_| run.artifacts_kept) {
         let is_it = |kind: &&MediaType| file.media_type.as_deref() == Some(kind.as_str());
         let kinds = [MediaType::Png, MediaType::Jpeg, MediaType::Gif, MediaType::Svg];
         let Some(media_type) = kinds.iter().find(is_it) else { continue };
-        let Some(bytes) = store.content(file, room)? else { continue };
+        let why = match store.content(file, room) {
+            Ok(Some(bytes)) => Ok(bytes),
+            Ok(None) if file.bytes > room => Err("the page has no room for it"),
+            Ok(None) => Err("its content is missing or was altered"),
+            Err(_) => Err("its content cannot be read: `carboy runs verify` says why"),
+        };
+        let bytes = match why {
+            Ok(bytes) => bytes,
+            Err(why) => {
+                missing.push(format!("{}: {why}", file.path));
+                continue;
+            }
+        };
         room -= bytes.len() as u64;
         let text = match media_type {
             MediaType::Svg => String::from_utf8_lossy(&bytes).into_owned(),
@@ -46,7 +61,7 @@ fn pictures(store: &Store, run: &RunFacts) -> Result<Vec<Display>, Failure> {
         let data = data.map_err(Failure::os("write a picture"))?;
         found.push(Display { media_type: *media_type, data });
     }
-    Ok(found)
+    Ok((found, missing))
 }
 
 /// What it ran on, and with what.

@@ -1,5 +1,7 @@
 //! What is recorded of one run, for a person or a program.
 
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -20,7 +22,11 @@ pub fn show(directory: &Path, arguments: &Show) -> Result<ExitCode, Failure> {
         if file == Path::new("-") {
             print_guest(&page)?;
         } else {
-            std::fs::write(file, page).map_err(|error| {
+            // Only this user can read it, as the store: it holds code and what code printed.
+            let mut options = std::fs::OpenOptions::new();
+            options.write(true).create(true).truncate(true).mode(0o600);
+            let opened = options.open(file);
+            opened.and_then(|mut to| to.write_all(page.as_bytes())).map_err(|error| {
                 Failure::usage(
                     format!("cannot write the page {}: {error}", file.display()),
                     "name a file in a directory that this user can write",

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 
@@ -270,6 +271,27 @@ fn a_store_that_cannot_be_written_gives_no_outcome() {
 }
 
 #[test]
+fn a_page_says_which_picture_is_missing() {
+    let folder = Folder::new();
+    let store = folder.0.join("store");
+    let code = "import base64\nopen('plot.png', 'wb').write(base64.b64decode('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ\
+                AAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='))";
+    let ran = run(&store, &["--record-artifacts", "-c", code]);
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let page = || {
+        let shown = runs(&store, &["show", "last", "--html", "-"]);
+        assert!(shown.status.success(), "{}", String::from_utf8_lossy(&shown.stderr));
+        String::from_utf8(shown.stdout).unwrap()
+    };
+    assert!(!page().contains("not shown"));
+    let shelf = store.join("artifacts/sha256");
+    std::fs::remove_dir_all(&shelf).unwrap();
+    assert!(page().contains("plot.png: its content is missing or was altered"));
+    std::fs::write(&shelf, "no folder").unwrap();
+    assert!(page().contains("plot.png: its content cannot be read"));
+}
+
+#[test]
 fn a_changed_store_is_told_with_an_exit_code() {
     let folder = Folder::new();
     let store = folder.0.join("store");
@@ -282,6 +304,10 @@ fn a_changed_store_is_told_with_an_exit_code() {
     is_whole(&store);
     let page = String::from_utf8(runs(&store, &["show", "last", "--html", "-"]).stdout).unwrap();
     assert!(page.starts_with("<!doctype html>") && page.contains("easy to find"), "{page}");
+    let written = folder.0.join("page.html");
+    assert!(runs(&store, &["show", "last", "--html", written.to_str().unwrap()]).status.success());
+    let mode = std::fs::metadata(&written).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "others can read the page");
     let file = store.join("runs.sqlite");
     let mut bytes = std::fs::read(&file).unwrap();
     let text = b"easy to find";
