@@ -24,6 +24,7 @@
 
 #[cfg(feature = "objects")]
 mod artifacts;
+mod checkpoints;
 mod digest;
 mod draft;
 mod error;
