@@ -63,16 +63,31 @@ async fn serve(
         Way::Granted | Way::Memory => answer(listener, call.id, Answer::Continue),
         Way::Stray => answer(listener, call.id, Answer::Refuse(Errno::PERM.raw_os_error())),
         Way::Hello => {
-            let made = furnish(routes, listener, call, caller.process).await;
+            let mut made = furnish(routes, listener, call, caller.process).await;
             let said = if made.is_ok() {
                 Answer::Succeed
             } else {
                 Answer::Refuse(Errno::PERM.raw_os_error())
             };
+            let answered = answer(listener, call.id, said);
+            // A copy that does not wait for its answer may have changed what was looked at.
+            if answered.is_err() {
+                made = made.and_then(|born| Err(refuse(routes, &born, WENT_ON.into())));
+            }
             routes.born(made);
-            answer(listener, call.id, said)
+            answered
         }
     }
+}
+
+/// A copy that a signal took out of its call.
+const WENT_ON: &str = "the copy did not wait for its pipes";
+
+/// Ends a copy that is not taken for one.
+fn refuse(routes: &Routes, born: &Born, why: String) -> String {
+    routes.remove(born.process);
+    proc::kill(&born.pidfd);
+    why
 }
 
 /// What the kernel says of the process of a thread.
@@ -111,6 +126,10 @@ async fn furnish(
         let found = elsewhere(look).await;
         let found = found.unwrap_or_else(|| Err(io::Error::other("nobody looked")));
         let (found, mounts) = found.map_err(|error| refused(&error))?;
+        // If a signal took it out of its call, it could move its descriptors about meanwhile.
+        if !is_waiting(listener, call.id) {
+            return Err(WENT_ON.into());
+        }
         let others = routes.pipes();
         let extra = found.iter().filter(|(number, _)| *number > 4 || *number == 0);
         for (number, leads_to) in extra {
@@ -127,12 +146,7 @@ async fn furnish(
         }
         Ok(())
     };
-    match prepared.await {
-        Ok(()) => Ok(Born { process, pidfd }),
-        Err(why) => {
-            routes.remove(process);
-            proc::kill(&pidfd);
-            Err(why)
-        }
-    }
+    let prepared = prepared.await;
+    let born = Born { process, pidfd };
+    prepared.map_err(|why| refuse(routes, &born, why)).map(|()| born)
 }
