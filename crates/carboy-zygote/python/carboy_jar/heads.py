@@ -17,7 +17,7 @@ import sys
 import types
 
 from . import frames, job
-from .answers import LAST_RESORT, encode_failure, encode_result
+from .answers import encode_failure, encode_result
 from .displays import Showing, begin, close, show_open
 from .execute import FLAGS, execute
 from .forms import kind_of
@@ -121,16 +121,7 @@ class Head:
         except BaseException as error:
             # Kept: what the code held when it failed is a fact that the engine may look at.
             self.error = error
-            try:
-                body = encode_failure(error, name)
-                show_open()
-                job.flush()
-            except MemoryError:
-                return LAST_RESORT
-            except BaseException as second:
-                kind = clean(type(second).__name__, 200)
-                return encode({"failed": {"type": kind, "message": "while reporting an error"}})
-            return body
+            return job.reported(error, name, job.flush)
 
     def prepare(self, piece: dict[str, Any], name: str) -> None:
         """Puts everything in place that the code finds."""

@@ -151,16 +151,21 @@ def answer(job: dict[str, Any], space: Space, finish: Callable[[], None]) -> byt
     except BaseException as error:
         # Kept: what the code held when it failed is a fact that the engine may look at.
         Failed.error = error
-        try:
-            body = encode_failure(error)
-            show_open()
-            finish()
-        except MemoryError:
-            return LAST_RESORT
-        except BaseException as second:
-            name = clean(type(second).__name__, 200)
-            return encode({"failed": {"type": name, "message": "while reporting an error"}})
-        return body
+        return reported(error, NAME, finish)
+
+
+def reported(error: BaseException, name: str, finish: Callable[[], None]) -> bytes:
+    """The frame for an error of the code of this name, when everything is done that an end asks for."""
+    try:
+        body = encode_failure(error, name)
+        show_open()
+        finish()
+    except MemoryError:
+        return LAST_RESORT
+    except BaseException as second:
+        kind = clean(type(second).__name__, 200)
+        return encode({"failed": {"type": kind, "message": "while reporting an error"}})
+    return body
 
 
 class Failed:

@@ -185,7 +185,8 @@ impl Directory {
         let handle = self.handle.try_clone()?;
         let mut collector = self.collector(run, wanted, limits);
         collector.since = Some(since);
-        Ok(elsewhere(move || collector.collect(&handle, None)).await.unwrap_or_default())
+        let left = elsewhere(move || collector.collect(&handle, None)).await;
+        left.ok_or_else(|| io::Error::other("nobody collected it"))
     }
 
     fn collector(&self, run: &str, wanted: &Artifacts, limits: &Limits) -> Collector {
