@@ -8,7 +8,7 @@ use tokio::time::{Instant as Moment, sleep_until};
 
 use crate::error::{EngineError, While};
 use crate::facts::{Ending, Exit, Facts, most_held};
-use crate::tier::{Files, Jar, Sample};
+use crate::tier::{Jar, Sample};
 
 /// How often a jar's memory, and on the host its directory, is measured.
 const MEASURE: Duration = Duration::from_millis(20);
@@ -19,6 +19,8 @@ const PART: u32 = 10;
 pub(super) struct Meter<'a> {
     limits: &'a Limits,
     next: Moment,
+    /// When files are counted next.
+    next_files: Moment,
     /// What the jar had used before the job came.
     cpu_before_us: u64,
     /// The same with its children, where that is counted.
@@ -49,6 +51,7 @@ impl<'a> Meter<'a> {
         Ok(Meter {
             limits,
             next,
+            next_files: next,
             cpu_before_us,
             together_before_us,
             peak_data: 0,
@@ -64,15 +67,23 @@ impl<'a> Meter<'a> {
 
     /// A limit that the jar has crossed.
     pub async fn over<J: Jar>(&mut self, jar: &J) -> Option<LimitName> {
-        let began = Moment::now();
         let sample = jar.sample();
         if let Some(sample) = &sample {
             self.saw(sample);
         }
-        let over = self.limit_over(jar, sample, jar.files(self.limits).await).await;
-        let now = Moment::now();
-        self.next = now + MEASURE.max((now - began) * PART);
-        over
+        // One sample is one short reading. Only what follows depends on what the guest did.
+        let began = Moment::now();
+        let over = self.held_over(jar, sample).await;
+        self.next = after(began);
+        if over.is_some() || began < self.next_files {
+            return over;
+        }
+        // Files are counted in a rhythm of their own: there may be many, it takes a thread, and nobody
+        // may take memory meanwhile because that thread was late.
+        let began = Moment::now();
+        let files = jar.files(self.limits).await;
+        self.next_files = after(began);
+        files.over
     }
 
     /// Keeps the peaks that the kernel does not keep.
@@ -97,14 +108,9 @@ impl<'a> Meter<'a> {
 
     /// The kernel counts private memory when it is mapped, but there are ways to map it that it
     /// does not count. What is really there is measured, with some room for its imprecision.
-    async fn limit_over<J: Jar>(
-        &self,
-        jar: &J,
-        sample: Option<Sample>,
-        files: Files,
-    ) -> Option<LimitName> {
+    async fn held_over<J: Jar>(&self, jar: &J, sample: Option<Sample>) -> Option<LimitName> {
         let most = most_held(self.limits);
-        let Some(sample) = sample else { return files.over };
+        let sample = sample?;
         let is_over = match self.limits.processes {
             // Without children it is all in the sample.
             0 => sample.anonymous_bytes.saturating_sub(jar.about().baseline.anonymous_bytes) > most,
@@ -123,7 +129,7 @@ impl<'a> Meter<'a> {
         } else if self.cpu_together_us(jar).is_some_and(|used| used > most_us) {
             Some(LimitName::CpuMs)
         } else {
-            files.over
+            None
         }
     }
 
@@ -142,7 +148,7 @@ impl<'a> Meter<'a> {
             jar.kill();
         }
         let files = jar.files(self.limits).await;
-        let over = self.limit_over(jar, sample, files).await;
+        let over = self.held_over(jar, sample).await.or(files.over);
         let peak = sample.and_then(|sample| sample.peak_resident_bytes);
         // A process that has ended shows nothing, and its number may be somebody else's: what was read
         // above counts if it is still there now. Children count too, and only whoever reaps the jar
@@ -170,4 +176,10 @@ impl<'a> Meter<'a> {
         let is_known = is_done && over.is_none() && is_complete;
         Last { facts, is_known, untouched: files.untouched, over }
     }
+}
+
+/// When to measure again what was measured from this moment until now.
+fn after(began: Moment) -> Moment {
+    let now = Moment::now();
+    now + MEASURE.max((now - began) * PART)
 }
