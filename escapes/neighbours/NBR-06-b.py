@@ -3,7 +3,7 @@
 # walls: full nested
 # first: engine measure
 # second: none
-# expect: limit memory_bytes
+# expect: limit memory_bytes | limit wall_ms
 # limits: wall_ms=500 memory_bytes=16777216
 # control: none: innocent runs beside a busy loop are measured first
 # mode: beside
