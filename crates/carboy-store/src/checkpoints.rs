@@ -1,8 +1,6 @@
-//! Copying the log of a store into its file, and when a commit may wait for the disk because of that.
+//! Copying the log of a store into its file, and when a commit would wait for the disk because of that.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc as threads;
 use std::thread::JoinHandle;
 
@@ -11,25 +9,32 @@ use rusqlite::Connection;
 use crate::error::{StoreError, While};
 use crate::schema;
 
-/// What is known of the log between two commits. SQLite begins a log anew when all of it was copied, and the commit
-/// that does so waits for the disk. Checkpoints of other processes are not known here.
-pub(crate) struct Log {
-    /// How many checkpoints were asked for and are not over. Only who has the book asks for one.
-    pub copies: AtomicUsize,
-    /// Whether the next commit may be one that waits for the disk.
-    pub is_new: AtomicBool,
-}
+/// How much of the log was copied. Nothing is done.
+const LOOK: &str = "PRAGMA wal_checkpoint(NOOP)";
+
+/// The log of a store, as a connection of its own sees it: one that is in a transaction is not told.
+pub(crate) struct Log(Connection);
 
 impl Log {
-    pub fn is_quiet(&self) -> bool {
-        self.copies.load(Ordering::Acquire) == 0
+    pub fn of(store: &Path) -> Result<Log, StoreError> {
+        schema::open_or_make(store).map(Log)
+    }
+
+    /// Whether a transaction of a writer, which another connection is in, appends to the log.
+    ///
+    /// SQLite begins a log anew if all of it had been copied when the transaction began, and that commit waits for the
+    /// disk. Whoever copied it may be any process. While there is a writer, the part that is copied only grows, so if
+    /// some of the log is not copied now, that was so at the beginning.
+    pub fn is_appended_to(&self) -> bool {
+        let look = |row: &rusqlite::Row<'_>| Ok((row.get(1)?, row.get(2)?));
+        let found = self.0.prepare_cached(LOOK).and_then(|mut look_at| look_at.query_row([], look));
+        found.is_ok_and(|(frames, copied): (i64, i64)| copied < frames)
     }
 }
 
 /// Copies the log into the file, on a thread of its own: it waits for the disk, and records must not.
 pub(crate) fn checkpointer(
     store: &Path,
-    log: Arc<Log>,
 ) -> Result<(threads::SyncSender<()>, JoinHandle<()>), StoreError> {
     let connection = schema::open_or_make(store)?;
     let (word, heard) = threads::sync_channel(1);
@@ -38,8 +43,6 @@ pub(crate) fn checkpointer(
         .spawn(move || {
             while let Ok(()) = heard.recv() {
                 checkpoint(&connection, "PASSIVE");
-                log.is_new.store(true, Ordering::Release);
-                log.copies.fetch_sub(1, Ordering::Release);
             }
         })
         .while_doing("start the writer of", store)?;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, params};
 
+use crate::checkpoints::Log;
 use crate::digest::sha256;
 use crate::draft::Bodies;
 use crate::error::Cause;
@@ -19,22 +20,14 @@ const HEAD: &str = "SELECT seq, hash FROM head";
 const INSERT: &str = "INSERT INTO records (seq, hash, facts, code, job, outcome, inputs) VALUES (?, ?, ?, ?, ?, ?, ?)";
 const ADVANCE: &str = "UPDATE head SET seq = ?, hash = ?";
 const COMMIT: &str = "COMMIT";
-
-/// How long to wait for another process that holds the store.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wait {
-    /// As long as it may.
-    Patiently,
-    /// Not at all.
-    Never,
-}
+const ROLLBACK: &str = "ROLLBACK";
 
 /// A store that is appended to.
 pub(crate) struct Ledger(Connection);
 
 impl Ledger {
     pub fn new(connection: Connection) -> rusqlite::Result<Ledger> {
-        for statement in [BEGIN, HEAD, INSERT, ADVANCE, COMMIT] {
+        for statement in [BEGIN, HEAD, INSERT, ADVANCE, COMMIT, ROLLBACK] {
             connection.prepare_cached(statement)?;
         }
         Ok(Ledger(connection))
@@ -44,24 +37,43 @@ impl Ledger {
         &self.0
     }
 
-    /// Does work on the chain, and commits it if all of it was done.
+    /// Does work on the chain, and commits it if all of it was done. Waits for other processes.
     pub fn transaction(
         &mut self,
-        wait: Wait,
         work: impl FnOnce(&mut Chain<'_>) -> Result<(), Cause>,
     ) -> Result<(), Cause> {
-        if wait == Wait::Never {
-            self.0.busy_timeout(Duration::ZERO)?;
+        self.0.prepare_cached(BEGIN)?.execute([])?;
+        self.finish(work)
+    }
+
+    /// The same, if it waits neither for another process nor for the disk; if it would, nothing is done.
+    pub fn transaction_now(
+        &mut self,
+        log: &Log,
+        work: impl FnOnce(&mut Chain<'_>) -> Result<(), Cause>,
+    ) -> Result<Option<()>, Cause> {
+        self.0.busy_timeout(Duration::ZERO)?;
+        let begun = self.0.prepare_cached(BEGIN)?.execute([]).map_err(Cause::from);
+        self.0.busy_timeout(PATIENCE)?;
+        match begun {
+            Err(cause) if cause.is_busy() => return Ok(None),
+            begun => begun?,
+        };
+        if !log.is_appended_to() {
+            self.0.prepare_cached(ROLLBACK)?.execute([])?;
+            return Ok(None);
         }
-        let begun = self.0.prepare_cached(BEGIN)?.execute([]);
-        if wait == Wait::Never {
-            self.0.busy_timeout(PATIENCE)?;
-        }
-        begun?;
+        self.finish(work).map(Some)
+    }
+
+    fn finish(
+        &mut self,
+        work: impl FnOnce(&mut Chain<'_>) -> Result<(), Cause>,
+    ) -> Result<(), Cause> {
         let done = self.work(work);
         if done.is_err() && !self.0.is_autocommit() {
             // What cannot even be undone is undone by whoever opens the store next.
-            self.0.execute_batch("ROLLBACK").ok();
+            self.0.execute_batch(ROLLBACK).ok();
         }
         done
     }

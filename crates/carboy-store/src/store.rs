@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 use serde::Serialize;
 
 use crate::error::{Cause, StoreError, While};
-use crate::ledger::{Ledger, Wait};
+use crate::ledger::Ledger;
 use crate::record::{PruneFacts, Record};
 use crate::schema;
 use crate::shelf::Shelf;
@@ -250,7 +250,7 @@ impl Store {
         let mut ledger = Ledger::new(connection).while_doing(STEP, directory)?;
         let mut removed = 0;
         ledger
-            .transaction(Wait::Patiently, |chain| {
+            .transaction(|chain| {
                 let through = last_to_remove(chain.connection, keep, now)?;
                 let Some((through_seq, through_hash)) = through else { return Ok(()) };
                 let gone = chain

@@ -5,7 +5,6 @@
 //! another thread and back takes longer than writing it. Shared by all that came meanwhile, it costs each little.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc as threads;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -15,7 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::checkpoints::{Log, checkpoint, checkpointer};
 use crate::draft::{Asked, Bodies, Draft, Ended};
 use crate::error::{StoreError, While};
-use crate::ledger::{Ledger, Wait};
+use crate::ledger::Ledger;
 use crate::packages::Packages;
 use crate::record::VersionsOf;
 use crate::schema;
@@ -91,8 +90,8 @@ impl Writer {
             .execute_batch("BEGIN IMMEDIATE; UPDATE head SET seq = seq; ROLLBACK")
             .while_doing(STEP, store)?;
         let ledger = Ledger::new(connection).while_doing(STEP, store)?;
-        let log = Arc::new(Log { copies: AtomicUsize::new(0), is_new: AtomicBool::new(true) });
-        let (checkpoints, copying) = checkpointer(store, log.clone())?;
+        let log = Log::of(store)?;
+        let (checkpoints, copying) = checkpointer(store)?;
         let checkpoints = Some(checkpoints);
         let book = Mutex::new(Book { ledger, checkpoints, log, uncopied: 0, in_log: 0 });
         let shared = Arc::new(Shared { store: store.into(), versions, packages, book });
@@ -205,7 +204,7 @@ struct Shared {
 struct Book {
     ledger: Ledger,
     checkpoints: Option<threads::SyncSender<()>>,
-    log: Arc<Log>,
+    log: Log,
     /// How much was written since the last checkpoint.
     uncopied: usize,
     in_log: usize,
@@ -267,15 +266,11 @@ impl Shared {
 
     /// Commits one record, if that is possible without waiting for anybody, and not for the disk either.
     fn commit_now(&self, bodies: &Bodies) -> Option<Result<(), StoreError>> {
-        let mut book = self.book.try_lock().ok().filter(|book| book.is_quick())?;
-        let kept = book.ledger.transaction(Wait::Never, |chain| chain.append(bodies));
-        match kept {
-            Err(cause) if cause.is_busy() => None,
-            kept => {
-                book.wrote(bodies.bytes());
-                Some(kept.while_doing(STEP, &self.store))
-            }
-        }
+        let mut book = self.book.try_lock().ok().filter(|book| book.in_log <= LOG_BYTES)?;
+        let Book { ledger, log, .. } = &mut *book;
+        let kept = ledger.transaction_now(log, |chain| chain.append(bodies)).transpose()?;
+        book.wrote(bodies.bytes());
+        Some(kept.while_doing(STEP, &self.store))
     }
 
     /// Commits records together. If that fails each is tried alone, so that one that cannot be kept does not
@@ -296,32 +291,19 @@ impl Shared {
         book.wrote(bytes);
         if book.in_log > LOG_BYTES {
             checkpoint(book.ledger.connection(), "RESTART");
-            book.log.is_new.store(true, Ordering::Release);
             (book.uncopied, book.in_log) = (0, 0);
         }
     }
 }
 
 impl Book {
-    /// Whether a commit only writes, and does not wait for the disk.
-    fn is_quick(&self) -> bool {
-        // In this order: a checkpoint that is over has said that the log is new.
-        let is_quiet = self.log.is_quiet();
-        is_quiet && !self.log.is_new.load(Ordering::Acquire) && self.in_log <= LOG_BYTES
-    }
-
     fn append<'b>(
         &mut self,
         store: &Path,
         all: impl IntoIterator<Item = &'b Bodies>,
     ) -> Result<(), StoreError> {
-        let is_quiet = self.log.is_quiet();
-        let kept = self.ledger.transaction(Wait::Patiently, |chain| {
-            all.into_iter().try_for_each(|bodies| chain.append(bodies))
-        });
-        if is_quiet && kept.is_ok() {
-            self.log.is_new.store(false, Ordering::Release);
-        }
+        let mut all = all.into_iter();
+        let kept = self.ledger.transaction(|chain| all.try_for_each(|bodies| chain.append(bodies)));
         kept.while_doing(STEP, store)
     }
 
@@ -330,14 +312,9 @@ impl Book {
         self.uncopied += bytes;
         self.in_log += bytes;
         let Some(checkpoints) = &self.checkpoints else { return };
-        if self.uncopied > CHECKPOINT_BYTES {
-            self.log.copies.fetch_add(1, Ordering::Release);
-            match checkpoints.try_send(()) {
-                Ok(()) => self.uncopied = 0,
-                Err(_full) => {
-                    self.log.copies.fetch_sub(1, Ordering::Release);
-                }
-            }
+        // If it is still about the last one, it is asked again after the next record.
+        if self.uncopied > CHECKPOINT_BYTES && checkpoints.try_send(()).is_ok() {
+            self.uncopied = 0;
         }
     }
 }
@@ -351,31 +328,40 @@ fn answer(reply: Option<Reply>, kept: Result<Ended, StoreError>) {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 mod tests {
-    use std::time::{Duration, Instant};
-
     use super::*;
+    use crate::record::{About, PruneFacts};
+
+    fn bodies() -> Bodies {
+        let removed = PruneFacts { through_seq: 0, through_hash: String::new(), removed: 0 };
+        let (about, time) = (About::Prune(removed), String::new());
+        Bodies { about, time, code: "1".into(), job: "{}".into(), outcome: None, inputs: None }
+    }
 
     #[test]
-    fn a_commit_that_may_wait_for_the_disk_is_left_to_the_thread() {
+    fn a_commit_that_would_wait_for_the_disk_is_left_to_the_thread() {
         let id = carboy_engine::new_id().unwrap();
         let store = std::env::temp_dir().join(format!("carboy-writer-{id}"));
         let writer = Writer::open(&store, VersionsOf::default(), Packages::new(vec![])).unwrap();
-        let is_quick = || writer.shared.book().is_quick();
-        let commit = |bytes| {
-            let mut book = writer.shared.book();
-            book.append(&store, []).unwrap();
-            book.wrote(bytes);
-        };
-        assert!(!is_quick(), "the first of a process");
-        commit(1);
-        assert!(is_quick());
-        commit(CHECKPOINT_BYTES + 1);
-        assert!(!is_quick(), "a checkpoint is under way, or was the last that happened");
-        let begun = Instant::now();
-        while !is_quick() {
-            assert!(begun.elapsed() < Duration::from_secs(60), "it stays slow");
-            commit(1);
+        // Of a log that is begun anew the header is written, and flushed.
+        let header = || std::fs::read(store.join("runs.sqlite-wal")).unwrap()[..32].to_owned();
+        let is_quick = || writer.shared.commit_now(&bodies()).map(Result::unwrap).is_some();
+        let commit = || writer.shared.book().append(&store, [&bodies()]).unwrap();
+        // Another process does not tell when it copies the log.
+        let other = schema::open_or_make(&store).unwrap();
+        for mode in ["PASSIVE", "RESTART", "TRUNCATE"] {
+            checkpoint(&other, mode);
+            assert!(!is_quick(), "after {mode}");
+            commit();
+            let begun = header();
+            assert!(is_quick() && is_quick(), "behind {mode}");
+            assert_eq!(header(), begun, "it began the log anew");
         }
+        // A part that was not copied, because somebody still reads what was there before, is appended to.
+        let reader = schema::open_or_make(&store).unwrap();
+        reader.execute_batch("BEGIN; SELECT * FROM head").unwrap();
+        commit();
+        checkpoint(&other, "PASSIVE");
+        assert!(is_quick());
         drop(writer);
         std::fs::remove_dir_all(&store).unwrap();
     }
