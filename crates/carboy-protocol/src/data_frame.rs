@@ -44,6 +44,26 @@ impl DataFormat {
         known.map(|(format, _)| *format)
     }
 
+    /// The format with this name.
+    pub fn named(name: &str) -> Option<DataFormat> {
+        DataFormat::NAMES.iter().find(|(known, _)| *known == name).map(|(_, format)| *format)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        DataFormat::NAMES.iter().find(|(_, format)| *format == self).map_or("", |(name, _)| name)
+    }
+
+    /// Every format, by its name.
+    pub const NAMES: [(&'static str, DataFormat); 6] = [
+        ("arrow", DataFormat::Arrow),
+        ("parquet", DataFormat::Parquet),
+        ("csv", DataFormat::Csv),
+        ("jsonl", DataFormat::Jsonl),
+        ("npy", DataFormat::Npy),
+        ("npz", DataFormat::Npz),
+    ];
+
     /// The end of a file's name that tells this format.
     pub fn end(self) -> &'static str {
         let row = DataFormat::ENDS.iter().find(|(format, _)| *format == self);
@@ -137,6 +157,16 @@ mod tests {
         assert_eq!(DataFormat::of("csv"), None);
         for (format, _) in DataFormat::ENDS {
             assert_eq!(DataFormat::of(&format!("x.{}", format.end())), Some(format));
+        }
+    }
+
+    #[test]
+    fn a_format_has_the_name_that_json_has() {
+        for (name, format) in DataFormat::NAMES {
+            assert_eq!(serde_json::to_value(format).unwrap(), name);
+            assert_eq!((DataFormat::named(name), format.name()), (Some(format), name));
+            // A word before a frame's name is one of both.
+            assert_eq!(DataKind::of(name), None);
         }
     }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use carboy_protocol::pipe::RunFailure;
-use carboy_protocol::{FileSource, Job, Outcome};
+use carboy_protocol::{ArtifactWish, FileSource, Job, Outcome};
 use serde_json::value::RawValue;
 
 use crate::digest::sha256;
@@ -62,6 +62,7 @@ pub(crate) struct Asked {
     pub inputs: Inputs,
     pub files: Vec<GivenFile>,
     pub keep_artifacts: KeepArtifacts,
+    pub artifacts_wanted: ArtifactWish,
     pub plan_sha256: Option<String>,
 }
 
@@ -143,6 +144,7 @@ impl Draft {
             inputs_sha256: kept.as_deref().map(sha256),
             outcome_sha256: None,
             result_sha256: None,
+            artifacts_wanted: Some(asked.artifacts_wanted),
             artifacts: vec![],
             artifacts_kept: asked.keep_artifacts == KeepArtifacts::Bytes,
             failure: None,

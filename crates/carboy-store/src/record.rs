@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use carboy_protocol::pipe::RunFailure;
 use carboy_protocol::{
-    Artifact, DataFrame, FileSource, Kind, LimitName, Outcome, Policy, Status, Tool, Usage, Walls,
+    Artifact, ArtifactWish, DataFrame, FileSource, Kind, LimitName, Outcome, Policy, Status, Tool,
+    Usage, Walls,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -207,6 +208,10 @@ pub struct RunFacts {
     /// Of what the code answered, as JSON, or as text if it had no JSON form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_sha256: Option<String>,
+    /// What was wanted of the files that it left, by its caller or by the store. Records of older versions do not
+    /// say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifacts_wanted: Option<ArtifactWish>,
     /// The files it left.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub artifacts: Vec<Artifact>,

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use carboy_engine::{Artifacts, Engine, EngineError, RunError, RunOptions, Runner, new_id};
-use carboy_protocol::{Job, Outcome, Policy};
+use carboy_protocol::{ArtifactWish, Job, Outcome, Policy};
 
 use crate::digest::sha256;
 use crate::draft::{self, Asked, Ended, Inputs, digests};
@@ -229,6 +229,11 @@ impl Desk {
                 Some(_) => KeepArtifacts::Bytes,
                 None => KeepArtifacts::Digests,
             },
+            artifacts_wanted: match (&options.artifacts, &self.shelf) {
+                (Artifacts::None, _) => ArtifactWish::None,
+                (Artifacts::List, None) => ArtifactWish::List,
+                (Artifacts::Keep(_), _) | (_, Some(_)) => ArtifactWish::Keep,
+            },
             files: files.as_ref().map_or(vec![], |files| files.known()),
         };
         Ok((job, asked, files))
@@ -266,6 +271,10 @@ impl Entry<'_> {
 
     /// Records the run's end.
     async fn end(mut self, ended: Ended) -> Result<Ended, StoreError> {
+        if let Some(files) = &self.files {
+            // What is known then is taken below.
+            files.hashed().await;
+        }
         match self.take() {
             Some((place, begun)) => {
                 self.desk.writer.end(place, begun, ended, self.kept.take()).await

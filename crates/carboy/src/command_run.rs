@@ -72,10 +72,15 @@ pub async fn run(arguments: Run) -> Result<std::process::ExitCode, Failure> {
             .write_all(line.as_bytes())
             .map_err(Failure::os("write to standard error"))?;
     }
-    // Whoever named a folder counts on what is in it.
+    // Whoever named a folder or a store for files counts on what is in it.
     let is_lost = outcome.artifacts_left_out.iter().any(|out| out.reason == LeftOutReason::Store);
     if is_lost && !arguments.json && !arguments.force {
-        let hint = "--force replaces what is there; or name another folder with --out";
+        let hint = match arguments.out {
+            Some(_) => "--force replaces what is there; or name another folder with --out",
+            None => {
+                "the folder artifacts in the store needs room, and this user must be able to write there"
+            }
+        };
         let line = format!("{} {hint}\n", Paint::stderr().cyan("hint:"));
         std::io::stderr()
             .write_all(line.as_bytes())

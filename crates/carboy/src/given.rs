@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use carboy_protocol::{DataKind, FileSource, Job};
+use carboy_protocol::{DataFormat, DataKind, FileSource, Job};
 use clap::Args;
 
 use crate::failure::Failure;
@@ -18,8 +18,9 @@ pub struct Given {
     #[arg(long = "mount", value_name = "PLACE=PATH")]
     pub mounts: Vec<String>,
     /// A CSV, JSONL, Parquet or Arrow file that the script finds as the variable NAME: a frame of the library that
-    /// it imports, or of this KIND, such as polars.DataFrame. May be given more than once
-    #[arg(long = "frame", value_name = "[KIND:]NAME=PATH")]
+    /// it imports, or of this KIND, such as polars.DataFrame. The end of its name tells its format, or FORMAT
+    /// does, such as csv. May be given more than once
+    #[arg(long = "frame", value_name = "[KIND:][FORMAT:]NAME=PATH")]
     pub frames: Vec<String>,
 }
 
@@ -51,35 +52,60 @@ pub fn give(mut job: Job, given: &Given) -> Result<Job, Failure> {
         job = job.with_mount(place, absolute(Path::new(path))?);
     }
     for text in &given.frames {
-        let (kind, name, path) = frame(text)?;
+        let Frame { kind, format, name, path } = frame(text)?;
         if job.frames.contains_key(name) {
             return Err(twice(name));
         }
         job = job.with_frame(name, absolute(Path::new(path))?);
         if let Some(frame) = job.frames.get_mut(name) {
-            frame.kind = kind;
+            (frame.kind, frame.format) = (kind, format);
         }
     }
     Ok(job)
 }
 
-/// The kind of a frame, if one is named, its name, and where its file is.
-fn frame(text: &str) -> Result<(Option<DataKind>, &str, &str), Failure> {
+/// A frame as it is named.
+struct Frame<'a> {
+    kind: Option<DataKind>,
+    format: Option<DataFormat>,
+    name: &'a str,
+    path: &'a str,
+}
+
+/// What is said of a frame, and where its file is.
+fn frame(text: &str) -> Result<Frame<'_>, Failure> {
     let (left, path) = text.split_once('=').ok_or_else(|| {
         Failure::usage(
             format!("the frame {text} has no name"),
             "name the variable and the file, for example --frame sales=sales.parquet",
         )
     })?;
-    let Some((kind, name)) = left.split_once(':') else { return Ok((None, left, path)) };
-    let known = DataKind::of(kind).ok_or_else(|| {
-        let names = DataKind::NAMES.map(|(name, _)| name).join(", ");
-        Failure::usage(
-            format!("{kind} is no kind of frame"),
-            format!("name one of {names}, or none: --frame {name}={path}"),
-        )
-    })?;
-    Ok((Some(known), name, path))
+    let mut words: Vec<_> = left.split(':').collect();
+    let name = words.pop().unwrap_or_default();
+    let mut frame = Frame { kind: None, format: None, name, path };
+    for word in words {
+        match (DataKind::of(word), DataFormat::named(word)) {
+            (Some(kind), _) if frame.kind.is_none() => frame.kind = Some(kind),
+            (_, Some(format)) if frame.format.is_none() => frame.format = Some(format),
+            (None, None) => {
+                let kinds = DataKind::NAMES.map(|(name, _)| name).join(", ");
+                let formats = DataFormat::NAMES.map(|(name, _)| name).join(", ");
+                return Err(Failure::usage(
+                    format!("{word} is no kind of frame"),
+                    format!(
+                        "name one of {kinds}, a format ({formats}), or none: --frame {name}={path}"
+                    ),
+                ));
+            }
+            _ => {
+                return Err(Failure::usage(
+                    format!("the frame {name} has more than one kind or format"),
+                    format!("name one of each at most: --frame pandas.DataFrame:csv:{name}={path}"),
+                ));
+            }
+        }
+    }
+    Ok(frame)
 }
 
 /// The name of a file, and where it is. A path that is there as it stands has no name in front of it.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use carboy_protocol::Policy;
+use carboy_protocol::{DataFormat, DataFrame, Policy};
 use carboy_store::{Record, RunFacts, Store};
 use serde_json::Value;
 
@@ -39,7 +39,12 @@ fn script(record: &Record, run: &RunFacts) -> Result<String, Failure> {
         head.push(format!("Mount: {place} from {path}, as it was then."));
     }
     for (name, frame) in record.job.iter().flat_map(|job| &job.frames) {
-        head.push(format!("Frame: the variable {name} was made of the file {}.", frame.file));
+        let words = frame_words(frame).join(", ");
+        let words = if words.is_empty() { words } else { format!(" ({words})") };
+        head.push(format!(
+            "Frame: the variable {name} was made of the file {}{words}.",
+            frame.file
+        ));
     }
     for tool in record.job.iter().flat_map(|job| &job.tools) {
         head.push(format!(
@@ -114,8 +119,11 @@ fn command(record: &Record, run: &RunFacts) -> String {
         match frames.iter().find(|(_, frame)| frame.file == file.name) {
             None => option("file", &format!("{}={path}", file.name)),
             Some((name, frame)) => {
-                let kind = frame.kind.map(|kind| format!("{}:", kind.name())).unwrap_or_default();
-                option("frame", &format!("{kind}{name}={path}"));
+                // As the end of the path tells it, if it does.
+                let format = frame.format.filter(|format| DataFormat::of(path) != Some(*format));
+                let words = frame_words(&DataFrame { format, ..(*frame).clone() });
+                let words: String = words.iter().map(|word| format!("{word}:")).collect();
+                option("frame", &format!("{words}{name}={path}"));
             }
         }
     }
@@ -124,6 +132,12 @@ fn command(record: &Record, run: &RunFacts) -> String {
     }
     words.push("FILE".into());
     words.join(" ")
+}
+
+/// What was said of a frame: its kind and its format.
+fn frame_words(frame: &DataFrame) -> Vec<&'static str> {
+    let kind = frame.kind.map(|kind| kind.name());
+    kind.into_iter().chain(frame.format.map(|format| format.name())).collect()
 }
 
 /// A word as a shell reads it.

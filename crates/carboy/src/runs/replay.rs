@@ -1,12 +1,15 @@
 //! A recorded run once more, and what differs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use carboy_engine::{Config, Engine, Installation, PoolConfig, RunOptions, Versions, Witness};
-use carboy_protocol::{Job, Outcome};
+use carboy_engine::{
+    Artifacts, Config, Engine, Installation, Keeper, PoolConfig, RunOptions, Versions, Witness,
+};
+use carboy_protocol::{Artifact, ArtifactWish, Job, LeftOutReason, Outcome};
 use carboy_store::{
     Describe, GivenFile, GivenFiles, Record, RunFacts, Store, result_sha256, sha256,
 };
@@ -61,7 +64,8 @@ pub async fn replay(directory: &Path, arguments: Replay) -> Result<ExitCode, Fai
     let versions = carboy_store::described(&engine, &job.code);
     let files = Arc::new(GivenFiles::of(&job.files));
     let witness: Option<Arc<dyn Witness>> = Some(files.clone());
-    let ran = engine.run_with(job, RunOptions { witness, ..RunOptions::default() }).await;
+    let options = RunOptions { witness, artifacts: wanted(run), ..RunOptions::default() };
+    let ran = engine.run_with(job, options).await;
     engine.shutdown().await;
     let now = ran?;
     let mut surroundings = Differences::default();
@@ -74,11 +78,8 @@ pub async fn replay(directory: &Path, arguments: Replay) -> Result<ExitCode, Fai
     surroundings.compare("packages", Some(listed(&was.packages)), Some(listed(&versions.packages)));
     let (then, today) = (was.environment_sha256.clone(), versions.environment_sha256);
     surroundings.compare("installed packages", then, today);
-    surroundings.compare(
-        "files it was given",
-        Some(named(&run.files)),
-        Some(named(&files.known())),
-    );
+    let given = |files: &[GivenFile]| given(files, &run.files);
+    surroundings.lists("files it was given", given(&run.files), given(&files.hashed().await));
     let outcome = outcome(&record, run, &now);
     let same = outcome.is_empty();
     let replayed =
@@ -131,15 +132,51 @@ fn listed(packages: &BTreeMap<String, String>) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// Files by what tells them apart.
-fn named(files: &[GivenFile]) -> String {
-    let names = files.iter().map(|file| {
+/// What was wanted of the files that the run left: as much is wanted now, so that they can be compared.
+fn wanted(run: &RunFacts) -> Artifacts {
+    let is_hashed = run.artifacts.iter().any(|file| file.sha256.is_some());
+    match run.artifacts_wanted {
+        Some(ArtifactWish::None) => Artifacts::None,
+        Some(ArtifactWish::Keep) => Artifacts::Keep(Arc::new(Hashed)),
+        None if is_hashed => Artifacts::Keep(Arc::new(Hashed)),
+        Some(ArtifactWish::List) | None => Artifacts::List,
+    }
+}
+
+/// Wants the digests of files and nothing else of them.
+#[derive(Debug)]
+struct Hashed;
+
+impl Keeper for Hashed {
+    fn keep(&self, _run: &str, _file: &Artifact, _content: &mut dyn Read) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Files that a run was given, by what tells them apart: the digest where the record has one, and otherwise the
+/// time of the last change, which says nothing about content that was hashed.
+fn given(files: &[GivenFile], recorded: &[GivenFile]) -> Vec<String> {
+    let hashed = recorded.iter().filter(|file| file.sha256.is_some());
+    let hashed: BTreeSet<_> = hashed.map(|file| file.name.as_str()).collect();
+    let words = |file: &GivenFile| {
         let size = file.bytes.map_or("unknown size".into(), |bytes| format!("{bytes} bytes"));
-        // The time of a change says nothing about content that was hashed.
-        let mark = file.sha256.as_deref().or(file.modified.as_deref()).unwrap_or_default();
+        let digest = file.sha256.as_deref().filter(|_| hashed.contains(file.name.as_str()));
+        let mark = digest.or(file.modified.as_deref()).unwrap_or_default();
         format!("{} ({size}, {mark})", file.name)
-    });
-    names.collect::<Vec<_>>().join(", ")
+    };
+    files.iter().map(words).collect()
+}
+
+/// Files that a run left, by what tells them apart: the digest too, where the record has one.
+fn left(files: &[Artifact], recorded: &[Artifact]) -> Vec<String> {
+    let hashed = recorded.iter().filter(|file| file.sha256.is_some());
+    let hashed: BTreeSet<_> = hashed.map(|file| file.path.as_str()).collect();
+    let words = |file: &Artifact| {
+        let digest = file.sha256.as_ref().filter(|_| hashed.contains(file.path.as_str()));
+        let digest = digest.map(|digest| format!(", {digest}")).unwrap_or_default();
+        format!("{} ({} bytes{digest})", file.path, file.bytes)
+    };
+    files.iter().map(words).collect()
 }
 
 #[derive(Default)]
@@ -150,6 +187,17 @@ impl Differences {
         if recorded != now {
             self.0.push(Difference { what, recorded, now });
         }
+    }
+
+    /// Of two lists, what is only in one of them.
+    fn lists(&mut self, what: &'static str, recorded: Vec<String>, now: Vec<String>) {
+        let only = |these: &[String], others: &[String]| {
+            let others: BTreeSet<_> = others.iter().collect();
+            let only: Vec<_> =
+                these.iter().filter(|item| !others.contains(item)).cloned().collect();
+            (!only.is_empty()).then(|| only.join(", "))
+        };
+        self.compare(what, only(&recorded, &now), only(&now, &recorded));
     }
 }
 
@@ -180,13 +228,13 @@ fn outcome(record: &Record, run: &RunFacts, now: &Outcome) -> Vec<Difference> {
         names.join(", ")
     };
     found.compare("denials", then.map(refused), Some(refused(now)));
-    let files = |outcome: &Outcome| {
-        let left = outcome.artifacts.iter();
-        left.map(|file| format!("{} ({} bytes)", file.path, file.bytes))
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
-    found.compare("files", then.map(files), Some(files(now)));
+    let left_out = then.iter().flat_map(|then| &then.artifacts_left_out);
+    let unkept = left_out.filter(|out| out.reason == LeftOutReason::Store);
+    let unkept: BTreeSet<_> = unkept.flat_map(|out| &out.paths).collect();
+    // What could not be kept then was left all the same, and now there is nothing that could refuse it.
+    let files: Vec<_> =
+        now.artifacts.iter().filter(|file| !unkept.contains(&file.path)).cloned().collect();
+    found.lists("files", left(&run.artifacts, &run.artifacts), left(&files, &run.artifacts));
     let shown = |outcome: &Outcome| {
         let kinds = outcome.displays.iter().map(|display| display.media_type.as_str());
         kinds.collect::<Vec<_>>().join(", ")

@@ -198,13 +198,17 @@ fn frames_are_named_on_the_command_line() {
             .output()
             .unwrap()
     };
-    let output = run(&["sales=a.csv"]);
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "3\n", "{output:?}");
+    written(&folder, "a.txt", CSV);
+    for given in ["sales=a.csv", "csv:sales=a.txt"] {
+        let output = run(&[given]);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "3\n", "{output:?}");
+    }
     for (given, words) in [
         (&["a.csv"][..], "has no name"),
         (&["sales=a.csv", "sales=a.csv"], "twice"),
         (&["excel:sales=a.csv"], "polars.LazyFrame"),
         (&["sales=a"], "no format is named"),
+        (&["csv:jsonl:sales=a"], "more than one"),
     ] {
         let output = run(given);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();

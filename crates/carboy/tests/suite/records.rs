@@ -64,9 +64,15 @@ impl Pipe {
     }
 
     fn run(&mut self, id: u64, code: &str) {
+        self.run_wanting("list", id, code);
+    }
+
+    /// Runs code, and wants this of the files that it leaves.
+    fn run_wanting(&mut self, artifacts: &str, id: u64, code: &str) {
         let job = json!({ "code": code, "policy": { "walls": walls().as_str() } });
+        let run = json!({ "id": id, "job": job, "artifacts": artifacts });
         // It may have been killed already.
-        writeln!(self.input, "{}", json!({ "run": { "id": id, "job": job } })).ok();
+        writeln!(self.input, "{}", json!({ "run": run })).ok();
     }
 
     /// The next whole line.
@@ -150,6 +156,91 @@ fn a_replay_says_what_differs() {
     assert!(given.status.success(), "{}", String::from_utf8_lossy(&given.stderr));
     let other = runs(&store, &["replay", "last", "--input", "\"another\""]);
     assert_eq!(other.status.code(), Some(2));
+}
+
+/// What a replay of the last run found to differ, of its outcome and around it.
+fn differences(store: &Path) -> [Vec<String>; 2] {
+    let found = json_of(&runs(store, &["replay", "last", "--json"]));
+    let names = |list: &str| {
+        let list = found[list].as_array().unwrap_or_else(|| panic!("{found}"));
+        list.iter().map(|one| one["what"].as_str().unwrap().to_owned()).collect()
+    };
+    [names("outcome"), names("surroundings")]
+}
+
+#[test]
+fn a_replay_compares_files_by_their_content() {
+    let folder = Folder::new();
+    let store = folder.0.join("store");
+    let other = "import secrets\nopen('a.txt', 'w').write(secrets.token_hex(16))";
+    let same = "open('a.txt', 'w').write('same')";
+    let none: [Vec<String>; 2] = [vec![], vec![]];
+    run(&store, &["--record-artifacts", "-c", same]);
+    assert_eq!(differences(&store), none);
+    run(&store, &["--record-artifacts", "-c", other]);
+    assert_eq!(differences(&store), [vec!["files".to_owned()], vec![]]);
+    // Nobody wanted their content, and nobody wanted to know of them at all.
+    run(&store, &["-c", other]);
+    assert_eq!(differences(&store), none);
+    let mut pipe = Pipe::start(&store);
+    pipe.run_wanting("none", 1, other);
+    pipe.answered().unwrap();
+    pipe.close();
+    let shown = json_of(&runs(&store, &["show", "last", "--json"]));
+    assert_eq!(shown["facts"]["artifacts_wanted"], json!("none"));
+    assert_eq!(differences(&store), none);
+    // What was there already is not replaced, but the run left it.
+    let out = folder.0.join("out");
+    std::fs::create_dir(&out).unwrap();
+    std::fs::write(out.join("a.txt"), "mine").unwrap();
+    let ran = run(&store, &["--out", out.to_str().unwrap(), "-c", same]);
+    assert_eq!(ran.status.code(), Some(2), "{}", String::from_utf8_lossy(&ran.stderr));
+    assert_eq!(differences(&store), none);
+}
+
+#[test]
+fn a_long_file_that_changed_is_told_by_its_digest() {
+    let folder = Folder::new();
+    let store = folder.0.join("store");
+    let long = folder.0.join("long.csv");
+    let file = format!("--file={}", long.display());
+    let mut content = b"x\n".repeat(3 << 19);
+    std::fs::write(&long, &content).unwrap();
+    let written = std::fs::metadata(&long).unwrap().modified().unwrap();
+    let ran = run(&store, &["-c", "result = len(open('long.csv').read())", &file]);
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let given = json_of(&runs(&store, &["show", "last", "--json"]))["facts"]["files"][0].clone();
+    let digest = "177f26ac0c89ca0389e4497a09e19e028a1fb9a3f163f02e499e3d8f6c32f47f";
+    assert_eq!((&given["sha256"], &given["bytes"]), (&json!(digest), &json!(content.len())));
+    // The same content, written anew.
+    std::fs::write(&long, &content).unwrap();
+    assert_eq!(differences(&store), [vec![], Vec::<String>::new()]);
+    // One byte, and the same size and time.
+    content[1 << 20] = b'y';
+    std::fs::write(&long, &content).unwrap();
+    std::fs::File::options().write(true).open(&long).unwrap().set_modified(written).unwrap();
+    assert_eq!(differences(&store), [vec![], vec!["files it was given".to_owned()]]);
+}
+
+#[test]
+fn a_file_that_the_store_cannot_keep_is_told_with_what_helps() {
+    let folder = Folder::new();
+    let store = folder.0.join("store");
+    run(&store, &["--record-artifacts", "-c", "open('a.txt', 'w').write('a')"]);
+    let shelf = store.join("artifacts/sha256");
+    std::fs::remove_dir_all(&shelf).unwrap();
+    std::fs::write(&shelf, "no folder").unwrap();
+    let output = Command::new(program())
+        .args(["run", "--walls", walls().as_str(), "--record-artifacts", "--python"])
+        .arg(python())
+        .arg(format!("--record={}", store.display()))
+        .args(["-c", "open('a.txt', 'w').write('a')"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("a.txt: it could not be kept"), "{said}");
+    assert!(said.contains("hint:") && !said.contains("--force"), "{said}");
 }
 
 #[test]
@@ -348,10 +439,20 @@ fn what_a_run_was_given_is_recorded_and_exported() {
     let digest = "73cb3858a687a8494ca3323053016282f3dad39d42cf62ca4e79dda2aac7d9ac";
     assert_eq!(files[0]["sha256"], json!(digest), "{files}");
     assert_eq!((files.as_array().unwrap().len(), &files[0]["bytes"]), (1, &json!(2)));
-    let exported = String::from_utf8(runs(&store, &["export", "last"]).stdout).unwrap();
+    let exported = || String::from_utf8(runs(&store, &["export", "last"]).stdout).unwrap();
+    let found = exported();
     let mounted = format!("--mount /inputs/all={} FILE", data.display());
     let given = format!("--file 'a.csv={}/a b.csv'", data.display());
-    assert!(exported.contains(&mounted) && exported.contains(&given), "{exported}");
+    assert!(found.contains(&mounted) && found.contains(&given), "{found}");
+    // A frame keeps its format where the end of its path does not tell it.
+    let text = data.join("a.txt");
+    std::fs::write(&text, "x\n1\n").unwrap();
+    let given = format!("csv:table={}", text.display());
+    let ran = run(&store, &["-c", "result = len(table)", "--frame", &given]);
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let exported = exported();
+    assert!(exported.contains(&format!("--frame {given} FILE")), "{exported}");
+    assert!(exported.contains("the file frames/table (csv)."), "{exported}");
 }
 
 #[test]
