@@ -8,6 +8,7 @@ import decimal
 import os
 import pathlib
 import tempfile
+import threading
 from typing import Any
 
 import pytest
@@ -57,13 +58,18 @@ def test_a_file_is_a_variable(data: pathlib.Path, monkeypatch: pytest.MonkeyPatc
 class DataFrame:
     """What is taken for a frame of polars."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, may: threading.Event | None = None) -> None:
         self.size = size
         self.path = ""
+        # Writing has begun; and it may end, if it has to wait for that.
+        self.begun = threading.Event()
+        self.may = may
 
     def write_ipc(self, path: str, compression: str) -> None:
         assert compression == "uncompressed"
         self.path = path
+        self.begun.set()
+        assert self.may is None or self.may.wait(60), "the loop waits for it"
         with open(path, "wb") as file:
             file.write(b"ARROW1".ljust(self.size, b"-"))
 
@@ -105,6 +111,33 @@ def test_a_frame_is_written_once_and_its_file_goes_with_the_run(size: int) -> No
 
     assert asyncio.run(main()) == ["table.arrow", "QVJST1cxLS0=", size]
     assert not os.path.exists(os.path.dirname(frame.path))
+
+
+def test_a_loop_goes_on_while_the_frames_of_a_stream_are_written() -> None:
+    async def main() -> None:
+        async with carboy.AsyncSandbox() as box:
+            may = threading.Event()
+            stream = box.stream(READ, {"table": DataFrame(10, may)})
+            may.set()
+            assert [chunk async for chunk in stream] == []
+            assert stream.outcome.result == ["table.arrow", "QVJST1cxLS0=", 10]
+            # One that is not wanted any more never runs, and leaves nothing.
+            may = threading.Event()
+            frame = DataFrame(10, may)
+            stream = box.stream(READ, {"table": frame})
+            assert await asyncio.to_thread(frame.begun.wait, 60)
+            stream.close()
+            assert [chunk async for chunk in stream] == []
+            may.set()
+            while os.path.exists(os.path.dirname(frame.path)):
+                await asyncio.sleep(0.01)
+            # What cannot be written is told where the stream is used.
+            wrong = box.stream("1", {"table": frame, "class": 1})
+            with pytest.raises(carboy.RequestError, match="class"):
+                async with wrong:
+                    pass
+
+    asyncio.run(asyncio.wait_for(main(), 120))
 
 
 def test_a_frame_goes_as_bytes_where_the_policy_says_from_where_files_come() -> None:

@@ -95,14 +95,15 @@ class AsyncSandbox(Box[AsyncPipe]):
     ) -> AsyncRunStream:
         """Runs code and gives its output as it comes: `async for chunk in box.stream(code)`.
 
-        Frames among the inputs are written before this returns, and the loop waits for that. `run` with
-        `on_output` has a thread write them.
+        Frames among the inputs are written by a thread. What is wrong with them is an error of the first
+        `async with` or `async for`.
         """
         raises = self._raises(on_error)
-        request = self._settings.request(
-            code, inputs, policy, tools, timeout, True, files, mounts, frames
-        )
-        run = AsyncRun(request)
+        asked = (code, inputs, policy, tools, timeout, True, files, mounts, frames)
+        if inputs and has_frames(inputs):
+            pipe, run = self._engine(None), AsyncRun(None)
+            return AsyncRunStream(pipe, run, raises, pipe.loop.create_task(self._write(run, asked)))
+        run = AsyncRun(self._settings.request(*asked))
         return AsyncRunStream(self._submitted(run), run, raises)
 
     async def check(self, code: str, *, policy: PolicyLike | None = None) -> list[Violation]:
@@ -160,6 +161,11 @@ class AsyncSandbox(Box[AsyncPipe]):
     ) -> None:
         await self.close()
 
+    async def _write(self, run: AsyncRun, asked: tuple[Any, ...]) -> AsyncPipe:
+        """Has a thread write the frames of a run, and submits it."""
+        run.request = await asyncio.to_thread(self._settings.request, *asked)
+        return self._submitted(run)
+
     def _submitted(self, run: AsyncRun) -> AsyncPipe:
         pipe = self._engine(None)
         while not pipe.submit(run):
@@ -201,6 +207,21 @@ class AsyncRunStream(Stream[AsyncPipe, AsyncRun]):
     context manager or with `close()`, cancels the run.
     """
 
+    def __init__(
+        self,
+        pipe: AsyncPipe,
+        run: AsyncRun,
+        raises: bool,
+        writing: asyncio.Task[AsyncPipe] | None = None,
+    ) -> None:
+        super().__init__(pipe, run, raises)
+        # Submits the run, when its frames are written.
+        self._writing = writing
+
+    def close(self) -> None:
+        """Cancels the run if it is under way."""
+        _end(self._run, self._writing)
+
     def __aiter__(self) -> AsyncIterator[Chunk]:
         return self
 
@@ -208,6 +229,7 @@ class AsyncRunStream(Stream[AsyncPipe, AsyncRun]):
         if self._run.ended:
             raise StopAsyncIteration
         try:
+            await self._submitted()
             found = await next_of(self._pipe, self._run)
         except BaseException:
             self.close()
@@ -218,6 +240,11 @@ class AsyncRunStream(Stream[AsyncPipe, AsyncRun]):
         return chunk
 
     async def __aenter__(self) -> AsyncRunStream:
+        try:
+            await self._submitted()
+        except BaseException:
+            self.close()
+            raise
         return self
 
     async def __aexit__(
@@ -228,11 +255,25 @@ class AsyncRunStream(Stream[AsyncPipe, AsyncRun]):
     ) -> None:
         self.close()
 
+    async def _submitted(self) -> None:
+        if self._writing is not None:
+            self._pipe = await self._writing
+            self._writing = None
+
     def __del__(self) -> None:
         # The garbage collector may call this at any moment, in any thread, and after the loop was closed.
         if not self._run.ended:
             with suppress(RuntimeError):
-                self._pipe.loop.call_soon_threadsafe(self._pipe.finish, self._run)
+                self._pipe.loop.call_soon_threadsafe(_end, self._run, self._writing)
+
+
+def _end(run: AsyncRun, writing: asyncio.Task[AsyncPipe] | None) -> None:
+    """The caller no longer waits for a run. One that is not submitted yet never is."""
+    if writing is not None:
+        writing.cancel()
+    if run.pipe is None:
+        run.ended = True
+    run.finish()
 
 
 async def next_of(pipe: AsyncPipe, run: AsyncRun) -> Chunk | Outcome:
