@@ -30,6 +30,9 @@ fn main() -> Result<(), Error> {
     if !source.exists() {
         let beside = |name: &str| own.join(format!("../{name}-{version}"));
         source = out.join("carboy-zygote");
+        if source.exists() {
+            std::fs::remove_dir_all(&source)?;
+        }
         copy(&beside("carboy-zygote"), &source)?;
         // Where it lies now may be below somebody's workspace, to which it does not belong.
         let manifest = source.join("Cargo.toml");
@@ -73,7 +76,7 @@ fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// Copies a folder and what is in it.
+/// Copies a folder and what is in it, but for who may do what with it: packages may be unpacked read-only.
 fn copy(from: &Path, to: &Path) -> Result<(), Error> {
     std::fs::create_dir_all(to)?;
     for entry in std::fs::read_dir(from)? {
@@ -82,7 +85,7 @@ fn copy(from: &Path, to: &Path) -> Result<(), Error> {
         if entry.file_type()?.is_dir() {
             copy(&entry.path(), &to)?;
         } else {
-            std::fs::copy(entry.path(), &to)?;
+            std::fs::write(&to, std::fs::read(entry.path())?)?;
         }
     }
     Ok(())

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use carboy_engine::{Artifacts, RunOptions};
+use carboy_engine::{Artifacts, RunOptions, new_id};
 use carboy_protocol::{FileSource, Job, Policy};
 use carboy_store::RunFolders;
 use serde_json::{Value, json};
@@ -29,7 +29,8 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn make() -> std::io::Result<Folder> {
-        let path = std::env::temp_dir().join(format!("carboy-bench-{}", std::process::id()));
+        let id = new_id().map_err(std::io::Error::other)?;
+        let path = std::env::temp_dir().join(format!("carboy-bench-{id}"));
         std::fs::create_dir(&path)?;
         Ok(Folder(path))
     }
