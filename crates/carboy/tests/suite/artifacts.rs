@@ -230,6 +230,34 @@ async fn limits_artifacts_bounds_how_many_come_out() {
     bench.close().await;
 }
 
+/// What is left is gone through, counted and removed, however much it is. 20,000 take four times as long.
+#[tokio::test]
+async fn a_run_that_leaves_very_many_files_is_answered_and_leaves_nothing() {
+    const FILES: u64 = 5_000;
+    let bench = Bench::new();
+    let shelf = Arc::new(Shelf::default());
+    let code = format!(
+        "
+import os
+for folder in range({FILES} // 100):
+    os.mkdir(str(folder))
+    for n in range(100):
+        open(f'{{folder}}/{{n}}', 'x').close()
+result = (folder + 1) * 100
+"
+    );
+    let change = |limits: &mut Limits| {
+        limits.files = FILES + FILES / 100 + 10;
+        limits.wall_ms = 60_000;
+    };
+    let outcome = kept(&bench, change, &shelf, &code).await;
+    assert!(outcome.error.is_none(), "{:?}", outcome.error);
+    assert_eq!(result(&outcome), FILES.to_string());
+    assert_eq!((outcome.artifacts.len(), shelf.names().len()), (1_000, 1_000));
+    assert_eq!(left_out(&outcome), [(LeftOutReason::Count, FILES - 1_000)]);
+    bench.close().await;
+}
+
 #[tokio::test]
 async fn limits_artifact_bytes_bounds_what_comes_out_with_the_holes_of_sparse_files() {
     let bench = Bench::new();

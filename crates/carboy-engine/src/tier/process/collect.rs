@@ -40,6 +40,8 @@ pub(super) struct Collector {
     pub wanted: Artifacts,
     pub most: u64,
     pub most_bytes: u64,
+    /// How many entries are looked at.
+    entries: u64,
     /// Whether the file system is the host's, where a file may have names outside.
     pub is_on_host: bool,
     /// Links at the top that are ours: to what the run was given.
@@ -61,6 +63,7 @@ impl Collector {
             wanted: wanted.clone(),
             most: limits.artifacts,
             most_bytes: limits.artifact_bytes,
+            entries: MAX_ENTRIES,
             is_on_host,
             links: vec![],
             since: None,
@@ -82,7 +85,7 @@ impl Collector {
             if let Err((reason, detail)) = self.take(&entry, seen) {
                 self.left_out(&entry, reason, detail);
             }
-            seen <= MAX_ENTRIES
+            seen <= self.entries
         });
         self.left.artifacts.sort_by(|a, b| a.path.cmp(&b.path));
         self.left.left_out.sort_by_key(|left_out| left_out.reason);
@@ -106,7 +109,7 @@ impl Collector {
             return refuse(Reason::HardLink);
         }
         let Some(path) = path_of(entry) else { return refuse(Reason::Name) };
-        if self.left.artifacts.len() as u64 >= self.most || seen > MAX_ENTRIES {
+        if self.left.artifacts.len() as u64 >= self.most || seen > self.entries {
             return refuse(Reason::Count);
         }
         let bytes = u64::try_from(entry.found.st_size).unwrap_or(0);
@@ -281,4 +284,37 @@ impl io::Write for Hash {
 
 fn hexadecimal(digest: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::kernel::id::new_id;
+
+    #[test]
+    fn a_collector_looks_at_so_many_entries_and_no_more() {
+        // 200,000 take seconds to make.
+        const ENTRIES: u64 = 2_000;
+        let folder = std::env::temp_dir().join(format!("carboy-collect-{}", new_id().unwrap()));
+        for number in 0..ENTRIES + 50 {
+            let below = folder.join(format!("{:02}", number / 100));
+            fs::create_dir_all(&below).unwrap();
+            fs::write(below.join(format!("{number}")), "").unwrap();
+        }
+        let limits = Limits { artifacts: 10, ..Limits::default() };
+        let mut collector = Collector::new("r", &Artifacts::List, &limits, false);
+        assert_eq!(collector.entries, MAX_ENTRIES);
+        collector.entries = ENTRIES;
+        let opened = fs::File::open(&folder).unwrap().into();
+        let left = collector.collect(&opened, None);
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!((left.artifacts.len(), left.left_out.len()), (10, 1));
+        // The last one that it looked at is the first beyond the bound. A folder is an entry too.
+        let (out, folders) = (&left.left_out[0], (ENTRIES + 1).div_ceil(101));
+        assert_eq!((out.reason, out.count), (Reason::Count, ENTRIES + 1 - folders - 10));
+        assert_eq!(out.paths.len(), NAMED);
+    }
 }
