@@ -67,6 +67,19 @@ impl LanguagePolicy {
         LanguagePolicy { profile, imports: vec![] }
     }
 
+    /// The narrower of this and a ceiling. Modules beyond the profile are granted if the ceiling grants them too.
+    pub(crate) fn within(&self, ceiling: &LanguagePolicy) -> LanguagePolicy {
+        let profile = self.profile.max(ceiling.profile);
+        let imports = match (self.profile, ceiling.profile) {
+            (_, LanguageProfile::Open) => self.imports.clone(),
+            (LanguageProfile::Open, _) => ceiling.imports.clone(),
+            _ => {
+                self.imports.iter().filter(|name| ceiling.imports.contains(name)).cloned().collect()
+            }
+        };
+        LanguagePolicy { profile, imports }
+    }
+
     /// What is wrong with it.
     pub(crate) fn faults(&self) -> Vec<PolicyFault> {
         let fault = |must: &str, was: String| PolicyFault {
@@ -100,6 +113,24 @@ fn is_module(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_ceiling_narrows_and_grants_nothing() {
+        let of = |profile, imports: &[&str]| LanguagePolicy {
+            profile,
+            imports: imports.iter().map(|name| (*name).to_owned()).collect(),
+        };
+        use LanguageProfile::{Agent, Hook, Open};
+        for (own, ceiling, got) in [
+            (of(Open, &[]), of(Open, &[]), of(Open, &[])),
+            (of(Agent, &["a"]), of(Open, &[]), of(Agent, &["a"])),
+            (of(Open, &[]), of(Agent, &["a"]), of(Agent, &["a"])),
+            (of(Agent, &["a", "b"]), of(Hook, &["b", "c"]), of(Hook, &["b"])),
+            (of(Hook, &["os"]), of(Agent, &[]), of(Hook, &[])),
+        ] {
+            assert_eq!(own.within(&ceiling), got, "{own:?} within {ceiling:?}");
+        }
+    }
 
     #[test]
     fn only_names_of_modules_can_be_granted() {

@@ -76,6 +76,35 @@ impl Policy {
         Policy { limits: Limits::preset(preset), ..Policy::default() }
     }
 
+    /// The same policy, lowered to a ceiling: of each field, whichever demands or forbids more. What only changes the
+    /// form of an answer stays.
+    #[must_use]
+    pub fn within(&self, ceiling: &Policy) -> Policy {
+        let walls = match (self.walls, ceiling.walls) {
+            (Walls::Nested, Walls::Nested) => Walls::Nested,
+            _ => Walls::Full,
+        };
+        let inputs_from = match (&self.inputs_from, &ceiling.inputs_from) {
+            (own, None) => own.clone(),
+            (None, all) => all.clone(),
+            // What lies below another directory may be a link to anywhere, so only the same ones count.
+            (Some(own), Some(all)) => {
+                Some(own.iter().filter(|folder| all.contains(folder)).cloned().collect())
+            }
+        };
+        Policy {
+            walls,
+            landlock_abi: self.landlock_abi.max(ceiling.landlock_abi),
+            cgroup: self.cgroup || ceiling.cgroup,
+            network: Network::None,
+            inputs_from,
+            limits: self.limits.clamped(&ceiling.limits),
+            language: self.language.within(&ceiling.language),
+            strict: self.strict,
+            drawing: self.drawing,
+        }
+    }
+
     /// Checks every field and returns all the faults found.
     pub fn validate(&self) -> Result<(), Vec<PolicyFault>> {
         let mut faults = self.limits.faults();
@@ -116,6 +145,33 @@ mod tests {
         assert!(policy(Walls::Full).validate().is_ok());
         let faults = policy(Walls::Nested).validate().unwrap_err();
         assert_eq!((faults.len(), faults[0].field), (1, "processes"));
+    }
+
+    #[test]
+    fn a_policy_is_lowered_to_a_ceiling_and_never_raised() {
+        let ceiling = Policy {
+            landlock_abi: 3,
+            inputs_from: Some(vec!["/data".into(), "/more".into()]),
+            ..Policy::default()
+        };
+        let asked = Policy {
+            walls: Walls::Nested,
+            cgroup: true,
+            inputs_from: Some(vec!["/data".into(), "/data/link".into(), "/".into()]),
+            limits: Limits { wall_ms: 1, memory_bytes: 1 << 40, ..Limits::default() },
+            strict: true,
+            ..Policy::default()
+        };
+        let got = asked.within(&ceiling);
+        assert_eq!((got.walls, got.landlock_abi, got.cgroup), (Walls::Full, 3, true));
+        assert_eq!(got.inputs_from, Some(vec!["/data".into()]));
+        assert_eq!((got.limits.wall_ms, got.limits.memory_bytes), (1, 256 << 20));
+        assert!(got.strict);
+        let nowhere = Policy { inputs_from: Some(vec![]), ..Policy::default() };
+        assert_eq!(Policy::default().within(&nowhere).inputs_from, Some(vec![]));
+        let nested = Policy { walls: Walls::Nested, ..Policy::default() };
+        assert_eq!(nested.within(&nested).walls, Walls::Nested);
+        assert_eq!(ceiling.within(&ceiling), ceiling);
     }
 
     #[test]
