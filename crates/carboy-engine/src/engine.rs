@@ -20,7 +20,7 @@ use crate::kernel::id::new_id;
 use crate::plan::{self, Base, Plan};
 use crate::pool::{Pool, PoolConfig};
 use crate::run::{self, Contact};
-use crate::runner::{RunOptions, Runner, Witness};
+use crate::runner::{Load, RunOptions, Runner, Witness};
 use crate::session::{self, Session, SessionCore};
 use crate::tier::process::{Preload, Preloading, Process, ProcessJar, Renewal};
 use crate::tier::{Inputs, Jar, Tier};
@@ -175,7 +175,7 @@ impl Engine {
         let policy = self.admitted(&job.policy)?;
         request::check(&job, &options)?;
         let mut needs = self.budget.needs(&policy.limits, self.pool.tier().holds(&policy))?;
-        let id = new_id()?;
+        let id = options.id.map_or_else(new_id, Ok)?;
         let asked = Instant::now();
         let language = language::language(&policy, &job);
         let version = self.base().python.language;
@@ -209,6 +209,9 @@ impl Engine {
             both = admitted => both?,
             () = run::cancelled(&mut cancel) => return Err(RunError::Cancelled),
         };
+        if let Some(begun) = options.begun {
+            begun.send(()).ok(); // Whoever wanted to know may be gone.
+        }
         let running = self.pool.running();
         let queue_ms = asked.elapsed().as_secs_f64() * 1e3;
         let limits = &policy.limits;
@@ -345,5 +348,9 @@ impl Runner for Engine {
 
     async fn shutdown(&self) {
         Engine::shutdown(self).await;
+    }
+
+    fn load(&self) -> Option<Load> {
+        Some(Load { standing: self.pool.standing_in_all(), ..self.gate.load() })
     }
 }

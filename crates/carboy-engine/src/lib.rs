@@ -39,6 +39,7 @@ mod tier;
 mod verdict;
 
 pub use admit::gate::GateConfig;
+pub use carboy_guard::check as check_code;
 pub use carboy_sys::Machine;
 pub use engine::{Config, Engine};
 pub use error::{Busy, EngineError, RequestError, RunError};
@@ -47,7 +48,7 @@ pub use kernel::id::new_id;
 pub use plan::{Plan, ablated};
 pub use pool::PoolConfig;
 pub use runner::{
-    Answer, Artifacts, Call, Chunk, IN_FLIGHT, Keeper, RunOptions, Runner, Stream, ToolHost,
+    Answer, Artifacts, Call, Chunk, IN_FLIGHT, Keeper, Load, RunOptions, Runner, Stream, ToolHost,
     Witness,
 };
 pub use session::Session;

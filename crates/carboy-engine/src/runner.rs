@@ -35,6 +35,26 @@ pub trait Runner: Send + Sync + 'static {
 
     /// Ends everything that is under way and waits until nothing of it is left.
     fn shutdown(&self) -> impl Future<Output = ()> + Send;
+
+    /// How much is going on, if it is known here.
+    fn load(&self) -> Option<Load> {
+        None
+    }
+}
+
+/// How much is going on, for whoever watches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// Runs that have a place.
+    pub running: usize,
+    /// Runs that wait for one.
+    pub waiting: usize,
+    /// Jars that stand ready.
+    pub standing: usize,
+    /// What runs and sessions may come to use, with what is held for all of them.
+    pub memory_bytes: u64,
+    /// What they may come to use together.
+    pub memory_budget_bytes: u64,
 }
 
 /// What a caller may want beside the outcome.
@@ -44,6 +64,10 @@ pub struct RunOptions {
     pub chunks: Option<mpsc::Sender<Chunk>>,
     /// Ends the run when something is sent.
     pub cancel: Option<oneshot::Receiver<()>>,
+    /// Hears that the code is about to run: what could refuse it has not. Dropped if it never does.
+    pub begun: Option<oneshot::Sender<()>>,
+    /// The id of its outcome: 128 random bits in hexadecimal, never used before. `None` draws one.
+    pub id: Option<String>,
     /// For whom it is. Tenants are served in turn.
     pub tenant: String,
     /// When the answer is of no use any more. A job that would still wait then is refused.

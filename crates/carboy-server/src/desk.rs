@@ -25,8 +25,12 @@ const CHUNKS: usize = 16;
 pub struct Order {
     /// What to run.
     pub job: Job,
+    /// The id of its outcome, if the door chose one.
+    pub id: Option<String>,
     /// Whether output is wanted as it comes. The outcome has it anyway.
     pub stream: bool,
+    /// Hears that the run has begun, and is dropped if it never does.
+    pub begun: Option<oneshot::Sender<()>>,
     /// For whom it is.
     pub tenant: String,
     /// When the answer is of no use any more.
@@ -85,6 +89,11 @@ impl<R: Runner, K: Clone + Eq + Hash> Desk<R, K> {
         self
     }
 
+    /// Who runs the jobs.
+    pub fn runner(&self) -> &R {
+        &self.runner
+    }
+
     /// Whether artifacts can be kept.
     pub fn keeps(&self) -> bool {
         self.keeper.is_some()
@@ -107,6 +116,8 @@ impl<R: Runner, K: Clone + Eq + Hash> Desk<R, K> {
         let options = RunOptions {
             chunks: order.stream.then_some(chunks),
             cancel: Some(cancel),
+            begun: order.begun,
+            id: order.id,
             tenant: order.tenant,
             deadline: order.deadline,
             tools: Some(ToolHost { calls, answers: answered }),
@@ -276,7 +287,9 @@ mod tests {
     fn order(code: &str) -> Order {
         Order {
             job: Job::new(code),
+            id: None,
             stream: true,
+            begun: None,
             tenant: String::new(),
             deadline: None,
             artifacts: ArtifactWish::List,

@@ -150,8 +150,9 @@ impl<R: Runner> Caller<'_, R> {
             }
             ToEngine::Run { id, job, stream, tenant, deadline_ms, artifacts } => {
                 let deadline = deadline_ms.map(|ms| Instant::now() + Duration::from_millis(ms));
-                match self.desk.start(id, Order { job: *job, stream, tenant, deadline, artifacts })
-                {
+                let order =
+                    Order { job: *job, id: None, stream, begun: None, tenant, deadline, artifacts };
+                match self.desk.start(id, order) {
                     Ok(run) => drop(tasks.spawn(pass_on(id, run, self.answers.clone()))),
                     Err(_taken) => {
                         self.refuse(None, format!("a run with the number {id} is under way")).await;

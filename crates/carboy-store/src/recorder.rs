@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use carboy_engine::{Artifacts, Engine, EngineError, RunError, RunOptions, Runner, new_id};
+use carboy_engine::{Artifacts, Engine, EngineError, Load, RunError, RunOptions, Runner, new_id};
 use carboy_protocol::{ArtifactWish, Job, Outcome, Policy};
 
 use crate::digest::sha256;
@@ -218,7 +218,7 @@ impl Desk {
             })?
         };
         let asked = Asked {
-            id: new_id()?,
+            id: options.id.clone().map_or_else(new_id, Ok)?,
             time: iso8601(SystemTime::now()),
             tenant: options.tenant.clone(),
             code: job.code.clone(),
@@ -308,5 +308,9 @@ impl<R: Describe> Runner for Recorder<R> {
         if let Some(desk) = &self.desk {
             desk.writer.flush().await;
         }
+    }
+
+    fn load(&self) -> Option<Load> {
+        self.runner.load()
     }
 }

@@ -17,6 +17,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout_at;
 
 use crate::error::Busy;
+use crate::runner::Load;
 
 /// How much the newest hold counts in the mean.
 const NEWEST: f64 = 1.0 / 16.0;
@@ -163,6 +164,19 @@ impl Gate {
     /// What somebody is told who ran out of time.
     pub fn busy_now(&self) -> Busy {
         self.busy(&self.lock())
+    }
+
+    /// How much is going on.
+    pub fn load(&self) -> Load {
+        let state = self.lock();
+        let memory_bytes = state.bytes.saturating_add(state.held);
+        Load {
+            running: state.running,
+            waiting: state.waiting,
+            standing: 0,
+            memory_bytes: memory_bytes.saturating_add(state.shared_bytes),
+            memory_budget_bytes: self.budget(),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -118,6 +118,11 @@ impl<T: Tier> Pool<T> {
         self.stock.shelves.each(self.stock.tier.shape(policy), |jar| jar.about().pid)
     }
 
+    /// How many jars stand, whatever their policy.
+    pub fn standing_in_all(&self) -> usize {
+        self.stock.shelves.count()
+    }
+
     /// Ends every jar and what jars come from, and waits until it is gone.
     pub async fn shutdown(&self) {
         self.keeper.stop().await;

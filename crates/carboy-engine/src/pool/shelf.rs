@@ -107,6 +107,11 @@ impl<S: Copy + Eq + Hash, J> Shelves<S, J> {
         shelves.get(&shape).map_or(vec![], |shelf| shelf.jars.iter().map(say).collect())
     }
 
+    /// How many jars stand, of every shape.
+    pub fn count(&self) -> usize {
+        self.lock().values().map(|shelf| shelf.jars.len()).sum()
+    }
+
     /// Whether some shelf is nearly empty.
     pub fn is_low(&self) -> bool {
         self.lock().values().any(|shelf| (shelf.jars.len() + shelf.filling) * 4 < shelf.target)
