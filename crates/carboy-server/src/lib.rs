@@ -3,7 +3,8 @@
 //! A [`Desk`] holds the runs that are under way, by the caller's key. It starts them on a
 //! [`Runner`](carboy_engine::Runner), passes on what they print and call, takes answers and
 //! cancellations, and says how each ended, once. A door speaks one protocol and knows the desk; the
-//! desk knows no protocol. The [`pipe`] is the first door.
+//! desk knows no protocol. The [`pipe`] serves one caller that
+//! started this process, [`http`] many callers with keys.
 //!
 //! ```no_run
 //! # async fn example(config: carboy_engine::Config) -> Result<(), Box<dyn std::error::Error>> {
@@ -22,6 +23,8 @@
 #![forbid(unsafe_code)]
 
 mod desk;
+pub mod http;
+mod line;
 pub mod pipe;
 
 pub use desk::{Desk, Event, Order, Taken, UnderWay};

@@ -37,6 +37,8 @@ pub enum Command {
     Bench(Bench),
     /// Run jobs for a program: requests as JSON lines on standard input, answers on standard output
     Pipe(Pipe),
+    /// Run jobs for many callers over HTTP, each with a key
+    Serve(Serve),
     /// Attack this carboy on this machine, and say of each attack what held
     Drill(Drill),
     /// Print what a shell needs to complete this command and its options
@@ -57,7 +59,7 @@ impl Command {
             Command::Explain(explain) => explain.json,
             Command::Bench(bench) => bench.json,
             Command::Drill(drill) => drill.json,
-            Command::Completions(_) | Command::Man(_) => false,
+            Command::Completions(_) | Command::Man(_) | Command::Serve(_) => false,
             Command::Pipe(_) => return Reader::Lines(None),
         };
         if json { Reader::Program } else { Reader::Person }
@@ -89,6 +91,31 @@ pub struct Pipe {
     /// Keep artifacts for runs that want it in this folder, which is made, and removed at the end
     #[arg(long, value_name = "DIR")]
     pub artifacts: Option<PathBuf>,
+    #[command(flatten)]
+    pub records: Records,
+    #[command(flatten)]
+    pub budget: MemoryBudget,
+}
+
+#[derive(Args)]
+pub struct Serve {
+    /// The settings, in TOML; without them there is one tenant, with a key that is made and printed
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Where to listen: ADDRESS:PORT or unix:PATH [default: what the settings say, or 127.0.0.1:8722]
+    #[arg(long, value_name = "PLACE")]
+    pub listen: Option<String>,
+    /// The walls of the one tenant that there is without settings
+    #[arg(long, value_name = "WALLS", conflicts_with = "config")]
+    pub walls: Option<WallsName>,
+    /// Print a new key and what to write into the settings for it, and serve nothing
+    #[arg(long)]
+    pub new_key: bool,
+    #[command(flatten)]
+    pub interpreter: Interpreter,
+    /// Modules to import before jobs come, once for all
+    #[arg(long, value_name = "MODULE", value_delimiter = ',')]
+    pub preload: Vec<String>,
     #[command(flatten)]
     pub records: Records,
     #[command(flatten)]

@@ -17,6 +17,7 @@ mod command_pages;
 mod command_pipe;
 mod command_run;
 mod command_runs;
+mod command_serve;
 mod ends;
 mod failure;
 mod given;
@@ -76,6 +77,7 @@ fn main() -> ExitCode {
                 Command::Explain(explain) => command_explain::explain(explain),
                 Command::Bench(bench) => command_bench::bench(bench).await,
                 Command::Pipe(pipe) => command_pipe::serve(pipe, socket).await,
+                Command::Serve(serve) => command_serve::serve(serve).await,
                 Command::Drill(drill) => command_drill::drill(drill).await,
                 Command::Completions(shell) => command_pages::completions(&shell),
                 Command::Man(man) => command_pages::man(&man),

@@ -40,6 +40,7 @@ mod records;
 mod results;
 mod runs;
 mod same_user;
+mod serve;
 mod session_model;
 mod sessions;
 mod soak;

@@ -1,0 +1,63 @@
+//! HTTP: a door for many callers on many hosts, each with a key.
+//!
+//! A [`Door`] knows its tenants and what each may have. Whatever a client does costs bounded memory, bounded time
+//! and nobody else's place; what guest code does is an outcome and a 200, a caller's mistake is a 4xx, our own
+//! failure a 500, and too much at once a 429 (the tenant's) or a 503 (everybody's) with a time to come again.
+
+mod about;
+mod accept;
+mod body;
+mod config;
+mod door;
+mod entry;
+mod held;
+mod key;
+mod metrics;
+mod problem;
+mod run;
+mod runs;
+mod seat;
+mod stream;
+mod tenant;
+mod tenants;
+
+use std::sync::Arc;
+
+use axum::routing::{get, post};
+use axum::{Router, middleware};
+use carboy_engine::Runner;
+use tokio::sync::watch;
+
+use problem::Problem;
+
+pub use accept::{Closing, Listener, SocketFile};
+pub use config::{Bounds, DoorConfig, KeyConfig, Scope, TenantConfig};
+pub use door::{Door, Log, Standing, Told};
+pub use key::{key_digest, new_key};
+pub use tenants::ConfigFault;
+
+/// Serves a door until it is told to close. Every run that was accepted is answered before it returns, as long as its
+/// caller is there to hear it.
+pub async fn serve<R: Runner>(
+    door: Arc<Door<R>>,
+    listener: Listener,
+    closing: watch::Receiver<Closing>,
+) {
+    let router = routes(&door);
+    accept::accept(door, router, listener, closing).await;
+}
+
+fn routes<R: Runner>(door: &Arc<Door<R>>) -> Router {
+    Router::new()
+        .route("/v1/runs", post(runs::start::<R>).get(runs::list::<R>))
+        .route("/v1/runs/{id}", get(runs::look::<R>).delete(runs::end::<R>))
+        .route("/v1/check", post(about::check::<R>))
+        .route("/v1/policies", get(about::policies::<R>))
+        .route("/metrics", get(about::metrics::<R>))
+        .route("/healthz", get(about::health))
+        .route("/readyz", get(about::ready::<R>))
+        .fallback(async || Problem::not_found())
+        .method_not_allowed_fallback(async || Problem::method())
+        .layer(middleware::from_fn_with_state(door.clone(), entry::enter::<R>))
+        .with_state(door.clone())
+}

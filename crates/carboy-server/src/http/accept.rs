@@ -1,0 +1,210 @@
+//! Taking connections, serving them, and closing the door without losing an answer.
+
+use std::convert::Infallible;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use carboy_engine::Runner;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tower::ServiceExt;
+
+use super::door::{Door, Standing};
+use super::seat::{Seated, Watched};
+
+/// How long nothing is taken after it failed, as when there are no descriptors left.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// How long clients have for the answers of runs that were cancelled at the end.
+const LAST_ANSWERS: Duration = Duration::from_secs(10);
+
+/// Where connections come from.
+pub enum Listener {
+    /// A network address.
+    Tcp(TcpListener),
+    /// A socket in the file system, removed with this.
+    Unix(UnixListener, SocketFile),
+}
+
+enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+/// The file of a Unix socket.
+pub struct SocketFile(PathBuf);
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        // Somebody else may have removed it.
+        std::fs::remove_file(&self.0).ok();
+    }
+}
+
+impl Listener {
+    /// Listens on `ADDRESS:PORT` or `unix:PATH`. A socket that nobody listens on any more is replaced.
+    pub async fn bind(place: &str) -> io::Result<Listener> {
+        let Some(path) = place.strip_prefix("unix:").map(Path::new) else {
+            return TcpListener::bind(place).await.map(Listener::Tcp);
+        };
+        let listener = match UnixListener::bind(path) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                match UnixStream::connect(path).await {
+                    Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                        std::fs::remove_file(path)?;
+                        UnixListener::bind(path)?
+                    }
+                    _ => return Err(error),
+                }
+            }
+            other => other?,
+        };
+        Ok(Listener::Unix(listener, SocketFile(path.into())))
+    }
+
+    /// How a client names it.
+    pub fn place(&self) -> io::Result<String> {
+        match self {
+            Listener::Tcp(listener) => Ok(format!("http://{}", listener.local_addr()?)),
+            Listener::Unix(_, file) => Ok(format!("unix:{}", file.0.display())),
+        }
+    }
+}
+
+/// How the door is to close.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Closing {
+    /// Not yet.
+    Open,
+    /// When the runs under way are over.
+    Drain,
+    /// At once: they are cancelled, and answered as such.
+    Now,
+}
+
+/// Serves until it is told to close, and ends what the desk has.
+pub(super) async fn accept<R: Runner>(
+    door: Arc<Door<R>>,
+    router: Router,
+    listener: Listener,
+    mut closing: watch::Receiver<Closing>,
+) {
+    let mut connections = JoinSet::new();
+    let (stop, stopped) = watch::channel(false);
+    loop {
+        tokio::select! {
+            next = next(&door, &listener, &mut connections) => match next {
+                Ok(stream) => {
+                    let seated = door.seats.sit();
+                    let (door, router, stopped) = (door.clone(), router.clone(), stopped.clone());
+                    match stream {
+                        Stream::Tcp(stream) => {
+                            connections.spawn(serve(door, router, stream, seated, stopped))
+                        }
+                        Stream::Unix(stream) => {
+                            connections.spawn(serve(door, router, stream, seated, stopped))
+                        }
+                    };
+                }
+                Err(_none) => tokio::time::sleep(PAUSE).await,
+            },
+            () = until(&mut closing, Closing::Drain) => break,
+        }
+        while connections.try_join_next().is_some() {}
+    }
+    drop(listener);
+    door.set_standing(Standing::Draining);
+    stop.send(true).ok(); // There may be no connection.
+    let is_over = tokio::select! {
+        () = all_gone(&mut connections) => true,
+        () = tokio::time::sleep(door.drain_time()) => false,
+        () = until(&mut closing, Closing::Now) => false,
+    };
+    if !is_over {
+        door.cancel_all();
+        tokio::time::timeout(LAST_ANSWERS, all_gone(&mut connections)).await.ok();
+    }
+    connections.shutdown().await;
+    door.desk.shutdown().await;
+}
+
+/// Waits until the door is to close so. If nobody can say it any more, it closes too.
+async fn until(closing: &mut watch::Receiver<Closing>, so: Closing) {
+    closing.wait_for(|closing| *closing >= so).await.ok();
+}
+
+async fn all_gone(connections: &mut JoinSet<()>) {
+    while connections.join_next().await.is_some() {}
+}
+
+/// The next connection, when there is a seat for it.
+async fn next<R: Runner>(
+    door: &Door<R>,
+    listener: &Listener,
+    connections: &mut JoinSet<()>,
+) -> io::Result<Stream> {
+    let stream = match listener {
+        Listener::Tcp(listener) => {
+            let (stream, _) = listener.accept().await?;
+            // An answer is one write, and nothing follows that it could wait for.
+            stream.set_nodelay(true)?;
+            Stream::Tcp(stream)
+        }
+        Listener::Unix(listener, _) => Stream::Unix(listener.accept().await?.0),
+    };
+    while door.seats.is_full() {
+        door.seats.take_one();
+        tokio::select! {
+            _ = connections.join_next() => {}
+            // One that was busy may be idle now.
+            () = tokio::time::sleep(PAUSE) => {}
+        }
+    }
+    Ok(stream)
+}
+
+async fn serve<R: Runner, S: AsyncRead + AsyncWrite + Unpin>(
+    door: Arc<Door<R>>,
+    router: Router,
+    stream: S,
+    seated: Seated,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let seat = seated.seat.clone();
+    let io = TokioIo::new(Watched::new(stream, seat.clone(), door.bounds.write_time()));
+    let service = service_fn(|mut request: hyper::Request<Incoming>| {
+        request.extensions_mut().insert(seat.clone());
+        let router = router.clone();
+        async move {
+            Ok::<_, Infallible>(
+                router.oneshot(request).await.unwrap_or_else(|never| match never {}),
+            )
+        }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(door.bounds.header_time())
+        .max_buf_size(door.bounds.header_bytes.max(8 << 10))
+        .serve_connection(io, service);
+    tokio::pin!(connection);
+    tokio::select! {
+        // A client that does not speak HTTP, or is gone, is no fault of ours.
+        _ended = &mut connection => return,
+        () = seated.seat.is_taken() => return,
+        _ = stopped.wait_for(|stopped| *stopped) => {}
+    }
+    connection.as_mut().graceful_shutdown();
+    tokio::select! {
+        _ended = &mut connection => {}
+        () = seated.seat.is_taken() => {}
+    }
+}

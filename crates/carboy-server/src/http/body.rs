@@ -1,0 +1,104 @@
+//! Reading a request's body: bounded in bytes and time, each and all together.
+
+use std::time::Duration;
+
+use axum::extract::Request;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, StatusCode};
+use carboy_engine::Runner;
+use http_body_util::BodyExt;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::{Instant, timeout_at};
+
+use super::door::{Door, PIECE};
+use super::problem::Problem;
+
+/// Bodies up to this many bytes are parsed where they are; longer ones on a thread that may take its time.
+const SHORT: usize = 64 << 10;
+
+/// What a body takes of what all may take, until it is dropped.
+pub(super) struct Room(
+    #[allow(dead_code, reason = "held, never read")] Option<OwnedSemaphorePermit>,
+);
+
+/// The whole body.
+pub(super) async fn read<R: Runner>(
+    door: &Door<R>,
+    request: Request,
+) -> Result<(Vec<u8>, Room), Problem> {
+    check_type(request.headers())?;
+    let most = door.bounds.body_bytes;
+    let too_long = || {
+        let detail = format!("the body has more than {most} bytes");
+        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body_size", detail)
+            .hint("hand in less; the operator sets bounds.body_bytes")
+    };
+    let mut body = request.into_body();
+    let known = http_body::Body::size_hint(&body).lower();
+    if known > most as u64 {
+        return Err(too_long());
+    }
+    let end = Instant::now() + door.bounds.body_time();
+    let (mut bytes, mut room, mut pieces) = (Vec::new(), None::<OwnedSemaphorePermit>, 0);
+    loop {
+        let frame = timeout_at(end, body.frame()).await.map_err(|_elapsed| {
+            let detail = format!("the body was not there after {} ms", door.bounds.body_ms);
+            Problem::new(StatusCode::REQUEST_TIMEOUT, "body_time", detail)
+        })?;
+        let Some(frame) = frame else { return Ok((bytes, Room(room))) };
+        let cut = |_error| Problem::request("the body ended before its end");
+        let Ok(data) = frame.map_err(cut)?.into_data() else { continue };
+        if bytes.len() + data.len() > most {
+            return Err(too_long());
+        }
+        let needed = (bytes.len() + data.len()).div_ceil(PIECE) - pieces;
+        if needed > 0 {
+            let more = u32::try_from(needed)
+                .ok()
+                .and_then(|needed| door.bodies.clone().try_acquire_many_owned(needed).ok());
+            let more = more.ok_or_else(full)?;
+            pieces += needed;
+            match &mut room {
+                Some(room) => room.merge(more),
+                None => room = Some(more),
+            }
+        }
+        bytes.extend_from_slice(&data);
+    }
+}
+
+fn full() -> Problem {
+    let detail = "the requests under way hold as much memory as they may";
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "bodies", detail)
+        .again_in(Duration::from_secs(1))
+        .hint("try again later; the operator sets bounds.bodies_bytes")
+}
+
+fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
+    let text = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let kind = text.split(';').next().unwrap_or("").trim();
+    if kind.eq_ignore_ascii_case("application/json") {
+        return Ok(());
+    }
+    let detail = "the body must be JSON, and the request must say so";
+    Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "media_type", detail)
+        .hint("send `Content-Type: application/json`"))
+}
+
+/// What a body says, as `parser` reads it. Long ones hold up nobody else.
+pub(super) async fn parse<T: Send + 'static>(
+    bytes: Vec<u8>,
+    parser: fn(&[u8]) -> serde_json::Result<T>,
+) -> Result<T, Problem> {
+    let value = if bytes.len() <= SHORT {
+        parser(&bytes)
+    } else {
+        let parsing = tokio::task::spawn_blocking(move || parser(&bytes));
+        parsing.await.map_err(|_panic| Problem::engine())?
+    };
+    value.map_err(|error| {
+        Problem::request(format!("the body is not what this path takes: {error}")).hint(
+            "docs/serve.md shows what each path takes, such as {\"code\": \"result = 6 * 7\"}",
+        )
+    })
+}

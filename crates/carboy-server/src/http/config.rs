@@ -1,0 +1,153 @@
+//! What an operator decides about the HTTP door: bounds, who may come in, and what each tenant gets.
+//!
+//! Plain data with safe defaults, read from a file by whoever starts the door.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use carboy_protocol::Policy;
+use serde::Deserialize;
+
+/// The settings of an HTTP door.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DoorConfig {
+    /// Where to listen: `ADDRESS:PORT`, or `unix:PATH`.
+    pub listen: Option<String>,
+    /// Host names under which requests are taken, beside those of loopback. `*` takes every one.
+    pub hosts: Vec<String>,
+    /// Origins of web pages that may send requests. Without any, a request from a web page is refused.
+    pub origins: Vec<String>,
+    /// How much a client can take.
+    pub bounds: Bounds,
+    /// Who may come in.
+    pub tenants: BTreeMap<String, TenantConfig>,
+}
+
+/// How much clients can take of a door, each and together.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Bounds {
+    /// Connections at once. A new one takes the place of whichever has been idle longest.
+    pub connections: usize,
+    /// Bytes of a request's line and headers.
+    pub header_bytes: usize,
+    /// How long a connection may take until the headers of its next request are there.
+    pub header_ms: u64,
+    /// Bytes of a request's body.
+    pub body_bytes: usize,
+    /// Bytes of all bodies together, from the first byte until their runs are over.
+    pub bodies_bytes: usize,
+    /// How long a body may take.
+    pub body_ms: u64,
+    /// How long a client may take nothing of an answer.
+    pub write_ms: u64,
+    /// How long runs under way are waited for when the door closes. What still runs then is cancelled, and
+    /// answered as such.
+    pub drain_ms: u64,
+}
+
+impl Default for Bounds {
+    fn default() -> Bounds {
+        Bounds {
+            connections: 1024,
+            header_bytes: 16 << 10,
+            header_ms: 30_000,
+            body_bytes: carboy_protocol::pipe::MAX_LINE,
+            bodies_bytes: 256 << 20,
+            body_ms: 30_000,
+            write_ms: 30_000,
+            drain_ms: 60_000,
+        }
+    }
+}
+
+impl Bounds {
+    pub(super) fn header_time(&self) -> Duration {
+        Duration::from_millis(self.header_ms)
+    }
+
+    pub(super) fn body_time(&self) -> Duration {
+        Duration::from_millis(self.body_ms)
+    }
+
+    pub(super) fn write_time(&self) -> Duration {
+        Duration::from_millis(self.write_ms)
+    }
+
+    pub(super) fn drain_time(&self) -> Duration {
+        Duration::from_millis(self.drain_ms)
+    }
+}
+
+/// What one tenant gets.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TenantConfig {
+    /// The keys that speak for it.
+    pub keys: Vec<KeyConfig>,
+    /// No run of it gets more than this, and one that names no policy gets exactly this.
+    pub ceiling: Policy,
+    /// Runs under way at once, those that wait for a place among them.
+    pub runs_at_once: usize,
+    /// Runs begun in a second, in the long run. `None` means that only the other bounds hold.
+    pub runs_per_second: Option<f64>,
+    /// Runs that may begin at once after a pause, where `runs_per_second` is set.
+    pub burst: u32,
+    /// Processor time in a minute, in seconds, in the long run. `None` means that only the other bounds hold.
+    pub cpu_seconds_per_minute: Option<f64>,
+}
+
+impl Default for TenantConfig {
+    fn default() -> TenantConfig {
+        TenantConfig {
+            keys: vec![],
+            ceiling: Policy::default(),
+            runs_at_once: 64,
+            runs_per_second: None,
+            burst: 16,
+            cpu_seconds_per_minute: None,
+        }
+    }
+}
+
+/// One key: what is known of it is its digest.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeyConfig {
+    /// SHA-256 of the key's text, in hexadecimal.
+    pub sha256: String,
+    /// What it may be used for.
+    #[serde(default = "Scope::usual")]
+    pub scopes: Vec<Scope>,
+    /// Until when: `2027-01-31`, or `2027-01-31T12:00:00Z`, in UTC.
+    #[serde(default)]
+    pub expires: Option<String>,
+}
+
+/// What a key may be used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// To start and to cancel runs, and to check code.
+    Run,
+    /// To look at runs and policies.
+    Read,
+    /// To read what the door counts, of all tenants.
+    Metrics,
+}
+
+impl Scope {
+    /// What a key is for if its scopes are not named.
+    pub fn usual() -> Vec<Scope> {
+        vec![Scope::Run, Scope::Read]
+    }
+
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Scope::Run => "run",
+            Scope::Read => "read",
+            Scope::Metrics => "metrics",
+        }
+    }
+}

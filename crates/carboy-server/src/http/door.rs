@@ -1,0 +1,176 @@
+//! The door itself: what every handler needs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use carboy_engine::{RunError, Runner};
+use carboy_protocol::PythonVersion;
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
+
+use super::config::{Bounds, DoorConfig};
+use super::metrics::{Gauges, Metrics};
+use super::problem::Problem;
+use super::seat::Seats;
+use super::tenants::{ConfigFault, Tenants};
+use crate::desk::Desk;
+
+/// Bodies are counted in pieces of this many bytes.
+pub(super) const PIECE: usize = 1 << 10;
+
+/// How many sources are checked at once, each on a thread.
+const CHECKS: usize = 4;
+
+/// Whether runs are taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Not yet: it is not known whether runs work here.
+    Starting,
+    /// They are.
+    Ready,
+    /// They do not work here, and the operator is told why.
+    Failed,
+    /// Not any more.
+    Draining,
+}
+
+/// A failure of ours, for the operator's log.
+#[derive(Debug)]
+pub struct Told<'a> {
+    /// The id of the request.
+    pub request: &'a str,
+    /// What failed.
+    pub error: &'a RunError,
+}
+
+/// Who hears of our failures. It must not block.
+pub type Log = Box<dyn Fn(&Told<'_>) + Send + Sync>;
+
+/// An HTTP door to a desk.
+pub struct Door<R> {
+    pub(super) desk: Desk<R, String>,
+    pub(super) python: PythonVersion,
+    pub(super) tenants: Tenants,
+    pub(super) bounds: Bounds,
+    pub(super) metrics: Metrics,
+    pub(super) seats: Arc<Seats>,
+    checks: Semaphore,
+    /// What bodies may still take, in pieces.
+    pub(super) bodies: Arc<Semaphore>,
+    hosts: Vec<String>,
+    origins: Vec<String>,
+    standing: watch::Sender<Standing>,
+    log: Log,
+}
+
+impl<R: Runner> Door<R> {
+    /// A door with these settings, to a desk whose jobs run on this version of Python.
+    pub fn new(
+        desk: Desk<R, String>,
+        python: PythonVersion,
+        config: &DoorConfig,
+        log: Log,
+    ) -> Result<Arc<Door<R>>, ConfigFault> {
+        let bounds = config.bounds.clone();
+        if bounds.bodies_bytes < bounds.body_bytes {
+            let why = "must be at least bounds.body_bytes".into();
+            return Err(ConfigFault { setting: "bounds.bodies_bytes".into(), why });
+        }
+        let pieces = (bounds.bodies_bytes / PIECE).min(Semaphore::MAX_PERMITS);
+        let mut hosts: Vec<_> = config.hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
+        hosts.extend(["localhost", "127.0.0.1", "[::1]"].map(Into::into));
+        Ok(Arc::new(Door {
+            desk,
+            python,
+            tenants: Tenants::of(config)?,
+            metrics: Metrics::default(),
+            seats: Seats::new(bounds.connections),
+            checks: Semaphore::new(CHECKS),
+            bodies: Arc::new(Semaphore::new(pieces)),
+            hosts,
+            origins: config.origins.clone(),
+            standing: watch::Sender::new(Standing::Starting),
+            bounds,
+            log,
+        }))
+    }
+
+    /// Says whether runs are taken. A door that drains goes on draining.
+    pub fn set_standing(&self, standing: Standing) {
+        self.standing.send_if_modified(|now| {
+            let changes = *now != Standing::Draining && *now != standing;
+            if changes {
+                *now = standing;
+            }
+            changes
+        });
+    }
+
+    /// Whether runs are taken.
+    pub fn standing(&self) -> Standing {
+        self.standing.borrow().clone()
+    }
+
+    /// Who runs the jobs.
+    pub fn runner(&self) -> &R {
+        self.desk.runner()
+    }
+
+    pub(super) fn is_host(&self, name: &str) -> bool {
+        let name = name.to_ascii_lowercase();
+        self.hosts.iter().any(|host| *host == name || host == "*")
+    }
+
+    pub(super) fn is_origin(&self, origin: &str) -> bool {
+        self.origins.iter().any(|known| known == origin)
+    }
+
+    /// The problem that a run without an outcome is answered with. The operator hears of our own failures.
+    pub(super) fn problem(&self, request: &str, error: &RunError) -> Problem {
+        if matches!(error, RunError::Engine(_)) {
+            self.failed(request, error);
+        }
+        Problem::of(error)
+    }
+
+    /// Tells the operator of a failure.
+    pub fn failed(&self, request: &str, error: &RunError) {
+        (self.log)(&Told { request, error });
+    }
+
+    /// A place for a source to be checked, until it is dropped.
+    pub(super) fn check_place(&self) -> Result<SemaphorePermit<'_>, Problem> {
+        self.checks.try_acquire().map_err(|_none| {
+            let detail = "as many sources are checked as can be at once";
+            Problem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", detail)
+                .again_in(Duration::from_secs(1))
+        })
+    }
+
+    /// What is the case now, for whoever watches.
+    pub(super) fn gauges(&self) -> Gauges {
+        let tenants = self.tenants.all().iter();
+        Gauges {
+            load: self.desk.runner().load(),
+            connections: self.seats.count(),
+            ready: self.standing() == Standing::Ready,
+            tenants: tenants
+                .map(|tenant| (tenant.name.clone(), tenant.under_way(), tenant.runs_at_once))
+                .collect(),
+        }
+    }
+
+    /// Ends every run that is under way. Each is still answered.
+    pub(super) fn cancel_all(&self) {
+        for tenant in self.tenants.all() {
+            for (id, _) in tenant.runs().0 {
+                self.desk.cancel(&id);
+            }
+        }
+    }
+
+    /// How long runs under way are waited for at the end.
+    pub(super) fn drain_time(&self) -> Duration {
+        self.bounds.drain_time()
+    }
+}

@@ -1,0 +1,125 @@
+//! Why a request has no answer of its own: `application/problem+json`, with a code for programs, a sentence for
+//! people and a way out.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use carboy_engine::RunError;
+use carboy_protocol::visible_json;
+use serde::Serialize;
+
+/// One problem, on its way to the client.
+#[derive(Clone, Debug)]
+pub(super) struct Problem {
+    status: StatusCode,
+    /// A stable word for programs.
+    pub code: &'static str,
+    detail: String,
+    hint: Option<String>,
+    retry_after: Option<Duration>,
+}
+
+/// The same as JSON.
+#[derive(Serialize)]
+struct Written<'a> {
+    #[serde(rename = "type")]
+    kind: String,
+    title: &'a str,
+    status: u16,
+    code: &'a str,
+    detail: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<&'a str>,
+}
+
+impl Problem {
+    pub fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Problem {
+        Problem { status, code, detail: detail.into(), hint: None, retry_after: None }
+    }
+
+    pub fn hint(mut self, hint: impl Into<String>) -> Problem {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// When it may work.
+    pub fn again_in(mut self, time: Duration) -> Problem {
+        self.retry_after = Some(time);
+        self
+    }
+
+    /// The request itself is wrong.
+    pub fn request(detail: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::BAD_REQUEST, "request", detail)
+    }
+
+    /// There is no such thing, or it belongs to somebody else: nobody is told which.
+    pub fn not_found() -> Problem {
+        Problem::new(StatusCode::NOT_FOUND, "not_found", "there is nothing here by this name")
+            .hint("docs/serve.md lists the paths; a run is forgotten some minutes after its end")
+    }
+
+    pub fn method() -> Problem {
+        let detail = "this path does not take that method";
+        Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method", detail)
+            .hint("docs/serve.md lists what each path takes")
+    }
+
+    /// Our own failure. What it was is the operator's to know: it may name paths of the host.
+    pub fn engine() -> Problem {
+        let detail = "carboy itself failed, and there is no outcome";
+        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "engine", detail)
+            .hint("the operator finds the cause in the log of `carboy serve`, by the X-Request-Id")
+    }
+
+    pub fn of(error: &RunError) -> Problem {
+        let problem = match error {
+            RunError::Request(error) => Problem::request(error.to_string()),
+            RunError::Busy(busy) => {
+                Problem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", busy.to_string())
+                    .again_in(busy.retry_after)
+            }
+            RunError::Cancelled => {
+                Problem::new(StatusCode::CONFLICT, "cancelled", RunError::Cancelled.to_string())
+            }
+            RunError::Engine(_) => return Problem::engine(),
+        };
+        Problem { hint: error.hint(), ..problem }
+    }
+
+    /// The body, as JSON.
+    pub fn json(&self) -> String {
+        let written = Written {
+            kind: format!("urn:carboy:problem:{}", self.code),
+            title: self.status.canonical_reason().unwrap_or("Problem"),
+            status: self.status.as_u16(),
+            code: self.code,
+            detail: &self.detail,
+            hint: self.hint.as_deref(),
+        };
+        // Texts and a number, which JSON always has a form for.
+        let text = serde_json::to_string(&written).unwrap_or_default();
+        visible_json(&text).into_owned()
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = Response::new(Body::from(self.json()));
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if let Some(time) = self.retry_after {
+            // Whole seconds, and never "at once".
+            let seconds = time.as_secs() + u64::from(time.subsec_nanos() > 0);
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds.max(1)));
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}

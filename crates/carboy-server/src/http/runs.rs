@@ -1,0 +1,263 @@
+//! Runs: start one and hear what came of it, look at one, end one.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Extension;
+use axum::extract::{Path, Request, State};
+use axum::http::header::{ACCEPT, HeaderName};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use carboy_engine::{Runner, new_id};
+use carboy_protocol::{ArtifactWish, FileSource, Job};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::json;
+use tokio::sync::oneshot;
+
+use super::body;
+use super::config::Scope;
+use super::door::Door;
+use super::entry::Caller;
+use super::problem::Problem;
+use super::run::{Run, answer, json_bytes};
+use super::stream;
+use super::tenant::{End, Known};
+use crate::desk::{Event, Order};
+
+const RUN: HeaderName = HeaderName::from_static("carboy-run");
+
+/// What a query may say beside the job.
+#[derive(Default)]
+struct Wishes {
+    deadline: Option<Duration>,
+    artifacts: ArtifactWish,
+}
+
+impl Wishes {
+    fn of(query: &str) -> Result<Wishes, Problem> {
+        let mut wishes = Wishes { artifacts: ArtifactWish::List, ..Wishes::default() };
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            match (name, value) {
+                ("deadline_ms", number) => {
+                    let number = number.parse().map_err(|_wrong| {
+                        Problem::request("deadline_ms must be a number of milliseconds")
+                    })?;
+                    wishes.deadline = Some(Duration::from_millis(number));
+                }
+                ("artifacts", "none") => wishes.artifacts = ArtifactWish::None,
+                ("artifacts", "list") => wishes.artifacts = ArtifactWish::List,
+                _ => {
+                    return Err(Problem::request("the query has a part that is not known here")
+                        .hint(
+                            "it may say deadline_ms=NUMBER and artifacts=none or artifacts=list",
+                        ));
+                }
+            }
+        }
+        Ok(wishes)
+    }
+}
+
+/// `POST /v1/runs`: runs a job, and answers with its outcome or with everything as it comes.
+pub(super) async fn start<R: Runner>(
+    State(door): State<Arc<Door<R>>>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Response {
+    let streams = wants_events(request.headers());
+    let (tell, begun) = oneshot::channel();
+    let started = begin(door.clone(), &caller, request, streams.then_some(tell)).await;
+    let (mut run, id) = match started {
+        Ok(run) => run,
+        Err(problem) => {
+            door.metrics.problem(problem.code);
+            return problem.into_response();
+        }
+    };
+    let mut response = if streams {
+        stream::answer(run, id.clone(), begun).await
+    } else {
+        loop {
+            match run.under_way.next().await {
+                Some(Event::Ended(ended)) => break answer(run.end(ended)),
+                Some(_) => {}
+                None => break Problem::engine().into_response(),
+            }
+        }
+    };
+    if let Ok(id) = HeaderValue::try_from(id) {
+        response.headers_mut().insert(RUN, id);
+    }
+    response
+}
+
+fn wants_events(headers: &HeaderMap) -> bool {
+    let kinds = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    kinds.flat_map(|kinds| kinds.split(',')).any(|kind| {
+        kind.split(';').next().unwrap_or("").trim().eq_ignore_ascii_case("text/event-stream")
+    })
+}
+
+/// A job, and whether it names a policy.
+fn posted(bytes: &[u8]) -> serde_json::Result<(Job, bool)> {
+    #[derive(Deserialize)]
+    struct Named {
+        #[serde(default)]
+        policy: Option<IgnoredAny>,
+    }
+    let job = serde_json::from_slice(bytes)?;
+    let named: Named = serde_json::from_slice(bytes)?;
+    Ok((job, named.policy.is_some()))
+}
+
+async fn begin<R: Runner>(
+    door: Arc<Door<R>>,
+    caller: &Caller,
+    request: Request,
+    begun: Option<oneshot::Sender<()>>,
+) -> Result<(Run<R>, String), Problem> {
+    caller.needs(Scope::Run)?;
+    let wishes = Wishes::of(request.uri().query().unwrap_or(""))?;
+    let now = Instant::now();
+    let deadline = match wishes.deadline {
+        Some(time) => {
+            Some(now.checked_add(time).ok_or_else(|| Problem::request("deadline_ms is too far"))?)
+        }
+        None => None,
+    };
+    let id = new_id().map_err(|error| door.problem(&caller.request, &error.into()))?;
+    // Before its body is read: what one tenant can make this process hold is bounded with its runs.
+    let ticket = caller.tenant.admit(id.clone(), now)?;
+    let (bytes, room) = body::read(&door, request).await?;
+    let (mut job, has_policy) = body::parse(bytes, posted).await?;
+    check(&job)?;
+    let ceiling = &caller.tenant.ceiling;
+    job.policy = if has_policy {
+        let wrong = |faults| {
+            door.problem(&caller.request, &carboy_engine::RequestError::Policy(faults).into())
+        };
+        job.policy.validate().map_err(wrong)?;
+        job.policy.within(ceiling)
+    } else {
+        ceiling.clone()
+    };
+    let order = Order {
+        job,
+        id: Some(id.clone()),
+        stream: begun.is_some(),
+        begun,
+        tenant: caller.tenant.name.clone(),
+        deadline,
+        artifacts: wishes.artifacts,
+    };
+    let under_way = door.desk.start(id.clone(), order).map_err(|_taken| Problem::engine())?;
+    let request = caller.request.clone();
+    Ok((Run::new(door, under_way, ticket, request, room), id))
+}
+
+/// What a caller on another host cannot hand in.
+fn check(job: &Job) -> Result<(), Problem> {
+    let on_host = job.files.values().any(|source| matches!(source, FileSource::Path(_)));
+    if on_host || !job.mounts.is_empty() {
+        return Err(Problem::request("files of the server's host cannot be handed to a run")
+            .hint("send their content: {\"files\": {\"a.csv\": {\"text\": \"...\"}}}, or base64"));
+    }
+    if !job.tools.is_empty() {
+        return Err(Problem::request("a run over HTTP cannot have tools yet")
+            .hint("the Python package and `carboy pipe` run jobs with tools"));
+    }
+    Ok(())
+}
+
+/// `GET /v1/runs`: the caller's runs, those under way and those that ended a short time ago.
+pub(super) async fn list<R: Runner>(
+    State(_): State<Arc<Door<R>>>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Response, Problem> {
+    caller.needs(Scope::Read)?;
+    let (under_way, ended) = caller.tenant.runs();
+    let under_way: Vec<_> = under_way
+        .into_iter()
+        .map(|(id, time)| json!({ "id": id, "ms": time.as_secs_f64() * 1e3 }))
+        .collect();
+    Ok(json_bytes(json!({ "under_way": under_way, "ended": ended }).to_string()))
+}
+
+/// `GET /v1/runs/{id}`: how far a run is, or how it ended.
+pub(super) async fn look<R: Runner>(
+    State(_): State<Arc<Door<R>>>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    caller.needs(Scope::Read)?;
+    caller.tenant.known(&id).map(|known| told(&id, known)).ok_or_else(Problem::not_found)
+}
+
+/// `DELETE /v1/runs/{id}`: ends a run. Whoever started it is told how it ended.
+pub(super) async fn end<R: Runner>(
+    State(door): State<Arc<Door<R>>>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    caller.needs(Scope::Run)?;
+    let known = caller.tenant.known(&id).ok_or_else(Problem::not_found)?;
+    let is_under_way = matches!(known, Known::UnderWay(_));
+    if is_under_way {
+        door.desk.cancel(&id);
+    }
+    let mut response = told(&id, known);
+    if is_under_way {
+        *response.status_mut() = StatusCode::ACCEPTED;
+    }
+    Ok(response)
+}
+
+/// What is known of a run. `id` is one of ours.
+fn told(id: &str, known: Known) -> Response {
+    let under_way;
+    let (state, name, rest) = match &known {
+        Known::UnderWay(time) => {
+            under_way = (time.as_secs_f64() * 1e3).to_string();
+            ("under_way", "ms", under_way.as_bytes())
+        }
+        Known::Ended(End::Outcome(text)) => ("ended", "outcome", &text[..]),
+        Known::Ended(End::Failed(text)) => ("failed", "problem", &text[..]),
+        Known::Ended(End::Abandoned) => ("abandoned", "outcome", &b"null"[..]),
+    };
+    let mut text = format!(r#"{{"id":"{id}","state":"{state}","{name}":"#).into_bytes();
+    text.extend_from_slice(rest);
+    text.push(b'}');
+    json_bytes(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_says_only_what_is_known() {
+        let wishes = Wishes::of("deadline_ms=1500&artifacts=none").expect("usable");
+        assert_eq!(wishes.deadline, Some(Duration::from_millis(1500)));
+        assert!(matches!(wishes.artifacts, ArtifactWish::None));
+        for wrong in [
+            "deadline_ms=-1",
+            "deadline_ms=",
+            "artifacts=keep",
+            "wait=1",
+            "deadline_ms=99999999999999999999",
+        ] {
+            assert!(Wishes::of(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_policy_that_is_not_there_is_told_from_an_empty_one() {
+        let named = |text: &str| posted(text.as_bytes()).ok().map(|(_, named)| named);
+        assert_eq!(named(r#"{"code": ""}"#), Some(false));
+        assert_eq!(named(r#"{"code": "", "policy": {}}"#), Some(true));
+        assert_eq!(named(r#"{"code": "", "policy": null}"#), None);
+        assert_eq!(named(r#"{"code": "", "more": 1}"#), None);
+    }
+}

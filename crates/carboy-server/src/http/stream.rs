@@ -1,0 +1,120 @@
+//! A run as it happens: server-sent events.
+//!
+//! The client's pace is the run's: output that nobody takes stays in the jar, and the run's deadline does not wait.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, HttpBody};
+use axum::http::HeaderValue;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::Response;
+use carboy_engine::Runner;
+use http_body::Frame;
+use serde::Serialize;
+use serde_json::json;
+use tokio::sync::{mpsc, oneshot};
+
+use super::run::{self, Run};
+use crate::desk::Event;
+use crate::line;
+
+/// Something is sent at least so often, so that nobody on the way takes the connection for dead.
+const BEAT: Duration = Duration::from_secs(15);
+
+/// Answers with the events of a run, from when it has begun. One that is refused before that is a plain answer.
+pub(super) async fn answer<R: Runner>(
+    mut run: Run<R>,
+    id: String,
+    begun: oneshot::Receiver<()>,
+) -> Response {
+    let first = tokio::select! {
+        biased;
+        first = run.under_way.next() => match first {
+            Some(Event::Ended(Err(error))) => return run::answer(run.end(Err(error))),
+            first => first,
+        },
+        Ok(()) = begun => None,
+    };
+    // One at a time: whoever does not take an event gets no further one.
+    let (sender, receiver) = mpsc::channel(1);
+    tokio::spawn(pass_on(run, id, first, sender));
+    let mut response = Response::new(Body::new(Events(receiver)));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    response
+}
+
+/// Passes on what the run says, until its end or until nobody listens. Then the run is dropped, which ends it.
+async fn pass_on<R: Runner>(
+    mut run: Run<R>,
+    id: String,
+    mut first: Option<Event>,
+    events: mpsc::Sender<Bytes>,
+) {
+    let Ok(begin) = event("run", &json!({ "id": id })) else { return };
+    if events.send(begin).await.is_err() {
+        return;
+    }
+    loop {
+        let next = match first.take() {
+            Some(first) => Some(first),
+            None => tokio::select! {
+                next = run.under_way.next() => next,
+                () = events.closed() => return,
+                () = tokio::time::sleep(BEAT) => {
+                    if events.send(Bytes::from_static(b": still under way\n\n")).await.is_err() {
+                        return;
+                    }
+                    continue;
+                }
+            },
+        };
+        let told = match next {
+            Some(Event::Output(stream, text)) => {
+                event("output", &json!({ "stream": stream, "text": text }))
+            }
+            // Jobs with tools are refused before they start.
+            Some(Event::Call(_)) => continue,
+            Some(Event::Ended(ended)) => Ok(match run.end(ended) {
+                Ok(outcome) => framed("outcome", &outcome),
+                Err(problem) => framed("failed", problem.json().as_bytes()),
+            }),
+            None => return,
+        };
+        let Ok(told) = told else { return };
+        if events.send(told).await.is_err() {
+            return;
+        }
+    }
+}
+
+fn event(name: &str, data: &impl Serialize) -> io::Result<Bytes> {
+    let mut text = Vec::new();
+    line::append(&mut text, data)?;
+    Ok(framed(name, &text))
+}
+
+/// One event. `data` is one line.
+fn framed(name: &str, data: &[u8]) -> Bytes {
+    let mut text = format!("event: {name}\ndata: ").into_bytes();
+    text.extend_from_slice(data);
+    text.extend_from_slice(b"\n\n");
+    text.into()
+}
+
+/// Events as a body.
+struct Events(mpsc::Receiver<Bytes>);
+
+impl HttpBody for Events {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        self.0.poll_recv(context).map(|event| event.map(|event| Ok(Frame::data(event))))
+    }
+}

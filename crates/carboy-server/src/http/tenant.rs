@@ -1,0 +1,308 @@
+//! One tenant: what it may still begin, and its runs, those under way and those that ended a short time ago.
+//!
+//! Everything is kept by tenant, so a run of another cannot be found, and one that asks for much pushes out only
+//! what is its own.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::body::Bytes;
+use axum::http::StatusCode;
+use carboy_protocol::Policy;
+
+use super::config::TenantConfig;
+use super::problem::Problem;
+
+/// How many ended runs are remembered, how many bytes of them, and for how long.
+const RECENT: usize = 256;
+const RECENT_BYTES: usize = 16 << 20;
+const RECENT_TIME: Duration = Duration::from_secs(600);
+
+/// How a run that is over ended.
+#[derive(Clone, Debug)]
+pub(super) enum End {
+    /// With an outcome, as JSON.
+    Outcome(Bytes),
+    /// Without one: a problem, as JSON.
+    Failed(Bytes),
+    /// Its caller went away.
+    Abandoned,
+}
+
+/// What is known of a run.
+#[derive(Clone, Debug)]
+pub(super) enum Known {
+    /// Under way for so long.
+    UnderWay(Duration),
+    /// Over.
+    Ended(End),
+}
+
+struct Recent {
+    id: String,
+    end: End,
+    since: Instant,
+}
+
+impl Recent {
+    fn bytes(&self) -> usize {
+        match &self.end {
+            End::Outcome(body) | End::Failed(body) => body.len(),
+            End::Abandoned => 0,
+        }
+    }
+}
+
+/// So much in a second in the long run, and so much at once after a pause.
+struct Bucket {
+    per_second: f64,
+    most: f64,
+    level: f64,
+    at: Instant,
+}
+
+impl Bucket {
+    fn new(per_second: f64, most: f64) -> Bucket {
+        Bucket { per_second, most, level: most, at: Instant::now() }
+    }
+
+    fn fill(&mut self, now: Instant) {
+        let passed = now.saturating_duration_since(self.at).as_secs_f64();
+        self.level = (self.level + passed * self.per_second).min(self.most);
+        self.at = now;
+    }
+
+    /// How long it takes until there is so much.
+    fn wait_for(&self, level: f64) -> Duration {
+        let seconds = (level - self.level) / self.per_second;
+        Duration::try_from_secs_f64(seconds.clamp(0.0, 3600.0)).unwrap_or(Duration::from_secs(1))
+    }
+}
+
+struct State {
+    under_way: HashMap<String, Instant>,
+    recent: VecDeque<Recent>,
+    recent_bytes: usize,
+    starts: Option<Bucket>,
+    /// Seconds of processor time. Runs are counted when they are over, so it can be below nothing.
+    cpu: Option<Bucket>,
+}
+
+/// A tenant.
+pub(super) struct Tenant {
+    pub name: String,
+    pub ceiling: Policy,
+    pub runs_at_once: usize,
+    state: Mutex<State>,
+}
+
+impl Tenant {
+    pub fn new(name: String, config: &TenantConfig) -> Tenant {
+        let starts =
+            config.runs_per_second.map(|rate| Bucket::new(rate, f64::from(config.burst).max(1.0)));
+        let cpu = config.cpu_seconds_per_minute.map(|seconds| Bucket::new(seconds / 60.0, seconds));
+        Tenant {
+            name,
+            ceiling: config.ceiling.clone(),
+            runs_at_once: config.runs_at_once,
+            state: Mutex::new(State {
+                under_way: HashMap::new(),
+                recent: VecDeque::new(),
+                recent_bytes: 0,
+                starts,
+                cpu,
+            }),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a place among the tenant's runs, under this id.
+    pub fn admit(self: &Arc<Self>, id: String, now: Instant) -> Result<Ticket, Problem> {
+        let mut state = self.lock();
+        let refused = |detail: String| {
+            Problem::new(StatusCode::TOO_MANY_REQUESTS, "quota", detail).hint(
+                "wait as long as Retry-After says; the operator sets the quota of each tenant",
+            )
+        };
+        if state.under_way.len() >= self.runs_at_once {
+            let detail = format!(
+                "{} runs are under way, as many as this tenant may have",
+                self.runs_at_once
+            );
+            return Err(refused(detail).again_in(Duration::from_secs(1)));
+        }
+        if let Some(cpu) = &mut state.cpu {
+            cpu.fill(now);
+            if cpu.level <= 0.0 {
+                let wait = cpu.wait_for(0.01);
+                return Err(refused("the tenant's processor time is used up".into()).again_in(wait));
+            }
+        }
+        if let Some(starts) = &mut state.starts {
+            starts.fill(now);
+            if starts.level < 1.0 {
+                let wait = starts.wait_for(1.0);
+                return Err(
+                    refused("the tenant begins runs faster than it may".into()).again_in(wait)
+                );
+            }
+            starts.level -= 1.0;
+        }
+        state.under_way.insert(id.clone(), now);
+        Ok(Ticket { tenant: self.clone(), id, end: None })
+    }
+
+    /// What is known of the run with this id.
+    pub fn known(&self, id: &str) -> Option<Known> {
+        let mut state = self.lock();
+        if let Some(since) = state.under_way.get(id) {
+            return Some(Known::UnderWay(since.elapsed()));
+        }
+        state.forget(Instant::now());
+        let recent = state.recent.iter().find(|recent| recent.id == id)?;
+        Some(Known::Ended(recent.end.clone()))
+    }
+
+    /// Runs under way, each with how long it has been, and the ids of those that ended, the last first.
+    pub fn runs(&self) -> (Vec<(String, Duration)>, Vec<String>) {
+        let mut state = self.lock();
+        state.forget(Instant::now());
+        let under_way = state.under_way.iter().map(|(id, since)| (id.clone(), since.elapsed()));
+        let mut under_way: Vec<_> = under_way.collect();
+        under_way.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
+        (under_way, state.recent.iter().rev().map(|recent| recent.id.clone()).collect())
+    }
+
+    /// How many runs are under way.
+    pub fn under_way(&self) -> usize {
+        self.lock().under_way.len()
+    }
+
+    /// Counts processor time that a run has used.
+    pub fn used_cpu(&self, seconds: f64) {
+        if let Some(cpu) = &mut self.lock().cpu {
+            cpu.fill(Instant::now());
+            cpu.level -= seconds;
+        }
+    }
+}
+
+impl State {
+    /// Forgets what ended long ago, and the oldest of what is too much.
+    fn forget(&mut self, now: Instant) {
+        while self.recent.front().is_some_and(|oldest| {
+            self.recent.len() > RECENT
+                || self.recent_bytes > RECENT_BYTES
+                || now.saturating_duration_since(oldest.since) > RECENT_TIME
+        }) {
+            if let Some(oldest) = self.recent.pop_front() {
+                self.recent_bytes -= oldest.bytes();
+            }
+        }
+    }
+}
+
+/// A place among a tenant's runs. Dropping it without an end means that the caller is gone.
+pub(super) struct Ticket {
+    tenant: Arc<Tenant>,
+    id: String,
+    end: Option<End>,
+}
+
+impl Ticket {
+    pub fn tenant(&self) -> &Arc<Tenant> {
+        &self.tenant
+    }
+
+    /// The run is over.
+    pub fn end(mut self, end: End) {
+        self.end = Some(end);
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        let end = self.end.take().unwrap_or(End::Abandoned);
+        let mut state = self.tenant.lock();
+        state.under_way.remove(&self.id);
+        let now = Instant::now();
+        let recent = Recent { id: std::mem::take(&mut self.id), end, since: now };
+        state.recent_bytes += recent.bytes();
+        state.recent.push_back(recent);
+        state.forget(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tenant(config: TenantConfig) -> Arc<Tenant> {
+        Arc::new(Tenant::new("a".into(), &config))
+    }
+
+    #[test]
+    fn a_tenant_has_so_many_runs_at_once() {
+        let tenant = tenant(TenantConfig { runs_at_once: 2, ..TenantConfig::default() });
+        let now = Instant::now();
+        let first = tenant.admit("1".into(), now).expect("a place");
+        let _second = tenant.admit("2".into(), now).expect("a place");
+        assert_eq!(tenant.admit("3".into(), now).err().map(|problem| problem.code), Some("quota"));
+        first.end(End::Outcome(Bytes::from_static(b"{}")));
+        assert!(tenant.admit("3".into(), now).is_ok());
+        assert!(matches!(tenant.known("1"), Some(Known::Ended(End::Outcome(_)))));
+        assert!(matches!(tenant.known("2"), Some(Known::UnderWay(_))));
+        assert!(matches!(tenant.known("3"), Some(Known::Ended(End::Abandoned))));
+        assert!(tenant.known("4").is_none());
+    }
+
+    #[test]
+    fn a_rate_is_kept_in_the_long_run() {
+        let config =
+            TenantConfig { runs_per_second: Some(10.0), burst: 3, ..TenantConfig::default() };
+        let tenant = tenant(config);
+        let start = Instant::now();
+        let admitted =
+            |at_ms| tenant.admit("x".into(), start + Duration::from_millis(at_ms)).is_ok();
+        assert_eq!([admitted(0), admitted(0), admitted(0), admitted(0)], [true, true, true, false]);
+        assert_eq!([admitted(110), admitted(110)], [true, false]);
+        assert_eq!((0..50).filter(|step| admitted(1000 + step * 20)).count(), 12);
+    }
+
+    #[test]
+    fn processor_time_that_was_used_is_waited_for() {
+        let config = TenantConfig { cpu_seconds_per_minute: Some(6.0), ..TenantConfig::default() };
+        let tenant = tenant(config);
+        let now = Instant::now();
+        assert!(tenant.admit("x".into(), now).is_ok());
+        tenant.used_cpu(7.0);
+        let later = now + Duration::from_secs(5);
+        assert_eq!(
+            tenant.admit("x".into(), later).err().map(|problem| problem.code),
+            Some("quota")
+        );
+        assert!(tenant.admit("x".into(), now + Duration::from_secs(60)).is_ok());
+    }
+
+    #[test]
+    fn what_ended_is_remembered_within_bounds() {
+        let tenant = tenant(TenantConfig::default());
+        let now = Instant::now();
+        for number in 0..RECENT + 10 {
+            tenant.admit(number.to_string(), now).expect("a place").end(End::Abandoned);
+        }
+        assert!(tenant.known("9").is_none() && tenant.known("10").is_some());
+        let large = Bytes::from(vec![b' '; RECENT_BYTES]);
+        tenant.admit("large".into(), now).expect("a place").end(End::Outcome(large));
+        assert_eq!(tenant.runs().1.first().map(String::as_str), Some("large"));
+        tenant
+            .admit("next".into(), now)
+            .expect("a place")
+            .end(End::Failed(Bytes::from_static(b"{}")));
+        assert!(tenant.known("large").is_none() && tenant.known("next").is_some());
+    }
+}

@@ -1,0 +1,122 @@
+//! Clients that want to take more than theirs.
+
+use crate::server::*;
+
+#[tokio::test]
+async fn a_huge_header_is_refused_and_nobody_notices() {
+    let server = Server::start(|_| {}).await;
+    let long = format!("X-Long: {}\r\n", "x".repeat(1 << 20));
+    let many = "X-Many: x\r\n".repeat(10_000);
+    for headers in [long, many] {
+        let mut client = server.connect().await;
+        client.send(&request("acme", "POST", "/v1/runs", &headers, "{}")).await;
+        let said = client.is_closed().await;
+        // It may be cut off before it has read the answer.
+        assert!(said.is_empty() || said.starts_with("HTTP/1.1 431 "), "{said}");
+    }
+    assert_eq!(server.run("acme", "ok").await.status, 200);
+    assert!(server.behind.policies.lock().unwrap().len() == 1);
+    server.end().await;
+}
+
+#[tokio::test]
+async fn connections_that_send_little_or_nothing_keep_nobody_out() {
+    let server = Server::start(|config| config.bounds.connections = 4).await;
+    let mut held = server.connect().await;
+    held.send(&post("acme", "hold")).await;
+    one(&server.begun).await;
+    let mut idle = Vec::new();
+    for number in 0..40 {
+        let mut client = server.connect().await;
+        if number % 2 == 0 {
+            client.send("POST /v1/runs HTTP/1.1\r\nHost: local").await;
+        }
+        idle.push(client);
+    }
+    assert_eq!(server.run("acme", "ok").await.status, 200);
+    // The first of them made room.
+    assert_eq!(idle[0].is_closed().await, "");
+    // One that is at work is not among those that make room.
+    server.release.add_permits(1);
+    assert_eq!(held.answer().await.status, 200);
+    drop((held, idle));
+    server.end().await;
+}
+
+#[tokio::test]
+async fn a_request_that_never_comes_is_not_waited_for() {
+    let server = Server::start(|config| config.bounds.header_ms = 50).await;
+    for text in ["", "GET /v1/runs HTTP/1.1\r\nHost: localhost\r\n"] {
+        let mut client = server.connect().await;
+        client.send(text).await;
+        client.is_closed().await;
+    }
+    server.end().await;
+}
+
+#[tokio::test]
+async fn a_body_that_trickles_is_not_waited_for() {
+    let server = Server::start(|config| config.bounds.body_ms = 50).await;
+    let mut client = server.connect().await;
+    let whole = post("acme", "ok");
+    client.send(&whole[..whole.len() - 1]).await;
+    let answer = client.answer().await;
+    assert_eq!((answer.status, answer.code().as_str()), (408, "body_time"));
+    assert_eq!(server.run("acme", "ok").await.status, 200);
+    server.end().await;
+}
+
+#[tokio::test]
+async fn all_bodies_together_are_bounded_until_their_runs_are_over() {
+    let server = Server::start(|config| {
+        (config.bounds.body_bytes, config.bounds.bodies_bytes) = (64 << 10, 64 << 10);
+    })
+    .await;
+    let padded = |code: &str| {
+        let body = format!(r#"{{"code": "{code}"}}{}"#, " ".repeat(40 << 10));
+        request("acme", "POST", "/v1/runs", "Content-Type: application/json\r\n", &body)
+    };
+    let mut client = server.connect().await;
+    client.send(&padded("hold")).await;
+    one(&server.begun).await;
+    let refused = server.ask(&padded("ok")).await;
+    assert_eq!((refused.status, refused.code().as_str()), (503, "bodies"));
+    assert!(refused.header("retry-after").is_some());
+    server.release.add_permits(1);
+    assert_eq!(client.answer().await.status, 200);
+    assert_eq!(server.ask(&padded("ok")).await.status, 200);
+    server.end().await;
+}
+
+#[tokio::test]
+async fn a_caller_that_goes_away_ends_its_run() {
+    let server = Server::start(|_| {}).await;
+    for headers in ["", "Accept: text/event-stream\r\n"] {
+        let mut client = server.connect().await;
+        client
+            .send(&post("acme", "hold").replace("Content-Type", &format!("{headers}Content-Type")))
+            .await;
+        one(&server.begun).await;
+        drop(client);
+        one(&server.dropped).await;
+    }
+    let page = server.ask(&get("watcher", "/metrics")).await.body;
+    assert!(page.contains("carboy_abandoned_total 2\n"), "{page}");
+    server.end().await;
+}
+
+#[tokio::test]
+async fn a_caller_that_takes_nothing_is_cut_off() {
+    let server = Server::start(|config| config.bounds.write_ms = 50).await;
+    let mut client = server.connect().await;
+    client
+        .send(
+            &post("acme", "flood")
+                .replace("Content-Type", "Accept: text/event-stream\r\nContent-Type"),
+        )
+        .await;
+    one(&server.dropped).await;
+    assert_eq!(server.run("acme", "ok").await.status, 200);
+    drop(client);
+    server.end().await;
+}

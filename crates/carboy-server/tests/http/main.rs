@@ -1,0 +1,8 @@
+//! The HTTP door, with real connections, hostile clients among them, and a runner that does what the code of its
+//! jobs says. The suite of `carboy` has the same door before a real engine.
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+mod bounds;
+mod door;
+mod server;
+mod streams;

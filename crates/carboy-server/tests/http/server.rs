@@ -1,0 +1,286 @@
+//! A door on loopback, the runner behind it, and a client that sends exactly what it is told.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use carboy_engine::{Busy, Chunk, EngineError, Load, RunError, RunOptions, Runner, Stream};
+use carboy_protocol::pipe::FromEngine;
+use carboy_protocol::{Job, Outcome, Policy, PythonVersion};
+use carboy_server::Desk;
+use carboy_server::http::{
+    self, Closing, Door, DoorConfig, KeyConfig, Listener, Scope, Standing, TenantConfig,
+};
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinHandle;
+
+/// Longer than anything here takes: tests wait for what is to happen.
+pub const LONG: Duration = Duration::from_secs(60);
+
+/// What happened behind the door.
+#[derive(Default)]
+pub struct Behind {
+    pub policies: Mutex<Vec<Policy>>,
+    pub log: Mutex<Vec<String>>,
+}
+
+/// Does what the code of its job says.
+pub struct Scripted {
+    pub behind: Arc<Behind>,
+    /// One for each run that has begun.
+    pub begun: Arc<Semaphore>,
+    /// One lets a run end that holds.
+    pub release: Arc<Semaphore>,
+    /// One for each run that was dropped before its end.
+    pub dropped: Arc<Semaphore>,
+}
+
+struct Dropped(Option<Arc<Semaphore>>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        if let Some(dropped) = &self.0 {
+            dropped.add_permits(1);
+        }
+    }
+}
+
+pub fn outcome() -> Outcome {
+    let golden = include_str!("../../../../golden/pipe/outcome_ok.json");
+    match serde_json::from_str(golden).unwrap() {
+        FromEngine::Outcome { outcome, .. } => *outcome,
+        other => panic!("{other:?}"),
+    }
+}
+
+impl Runner for Scripted {
+    async fn run_with(&self, job: Job, mut options: RunOptions) -> Result<Outcome, RunError> {
+        let mut dropped = Dropped(Some(self.dropped.clone()));
+        self.behind.policies.lock().unwrap().push(job.policy);
+        self.begun.add_permits(1);
+        if !["busy", "engine", "panic"].contains(&job.code.as_str())
+            && let Some(begun) = options.begun.take()
+        {
+            begun.send(()).unwrap();
+        }
+        let answer = Ok(Outcome { id: options.id.take().unwrap(), ..outcome() });
+        let say = async |text: &[u8]| {
+            let chunk = Chunk { stream: Stream::Stdout, bytes: text.to_vec() };
+            options.chunks.as_ref().unwrap().send(chunk).await
+        };
+        let ended = match job.code.as_str() {
+            "busy" => Err(Busy { waiting: 3, retry_after: Duration::from_millis(1500) }.into()),
+            "engine" => {
+                let error = std::io::Error::other("/secret/path of the host");
+                Err(EngineError::Os { step: "test", error }.into())
+            }
+            "hold" => {
+                self.release.acquire().await.unwrap().forget();
+                answer
+            }
+            "wait" => {
+                options.cancel.take().unwrap().await.unwrap();
+                Err(RunError::Cancelled)
+            }
+            "talk" => {
+                say(b"one\n").await.unwrap();
+                say(b"two\ndata: three").await.unwrap();
+                answer
+            }
+            "flood" => {
+                while say(&[b'x'; 4096]).await.is_ok() {}
+                answer
+            }
+            "panic" => panic!("as the script says"),
+            _ => answer,
+        };
+        dropped.0 = None;
+        ended
+    }
+
+    async fn shutdown(&self) {}
+
+    fn load(&self) -> Option<Load> {
+        Some(Load { running: 5, waiting: 6, standing: 7, memory_bytes: 8, memory_budget_bytes: 9 })
+    }
+}
+
+pub struct Server {
+    pub behind: Arc<Behind>,
+    pub begun: Arc<Semaphore>,
+    pub release: Arc<Semaphore>,
+    pub dropped: Arc<Semaphore>,
+    pub closing: watch::Sender<Closing>,
+    pub task: JoinHandle<()>,
+    address: String,
+}
+
+/// A key of this name: every test may know it.
+pub fn tenant(key: &str, scopes: &[Scope]) -> TenantConfig {
+    let key = KeyConfig { sha256: http::key_digest(key), scopes: scopes.to_vec(), expires: None };
+    TenantConfig { keys: vec![key], ..TenantConfig::default() }
+}
+
+impl Server {
+    /// Two tenants, `acme` and `other`, each with a key of its name, and one that may only watch.
+    pub async fn start(change: impl FnOnce(&mut DoorConfig)) -> Server {
+        let both = [Scope::Run, Scope::Read];
+        let mut config = DoorConfig {
+            tenants: [
+                ("acme".into(), tenant("acme", &both)),
+                ("other".into(), tenant("other", &both)),
+                ("watcher".into(), tenant("watcher", &[Scope::Metrics])),
+            ]
+            .into(),
+            ..DoorConfig::default()
+        };
+        change(&mut config);
+        let semaphore = || Arc::new(Semaphore::new(0));
+        let (begun, release, dropped) = (semaphore(), semaphore(), semaphore());
+        let behind = Arc::new(Behind::default());
+        let runner = Scripted {
+            behind: behind.clone(),
+            begun: begun.clone(),
+            release: release.clone(),
+            dropped: dropped.clone(),
+        };
+        let heard = behind.clone();
+        let log: http::Log = Box::new(move |told| {
+            let line = format!("{} {:?}", told.request, told.error.failure().causes);
+            heard.log.lock().unwrap().push(line);
+        });
+        let door = Door::new(Desk::new(runner), PythonVersion::NEWEST, &config, log).unwrap();
+        door.set_standing(Standing::Ready);
+        let listener = Listener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.place().unwrap().strip_prefix("http://").unwrap().to_owned();
+        let (closing, closed) = watch::channel(Closing::Open);
+        let task = tokio::spawn(http::serve(door, listener, closed));
+        Server { behind, begun, release, dropped, closing, task, address }
+    }
+
+    pub async fn connect(&self) -> Client {
+        Client(TcpStream::connect(&self.address).await.unwrap())
+    }
+
+    pub async fn refuses(&self) -> bool {
+        TcpStream::connect(&self.address).await.is_err()
+    }
+
+    /// One request on a connection of its own.
+    pub async fn ask(&self, request: &str) -> Answer {
+        let mut client = self.connect().await;
+        client.send(request).await;
+        client.answer().await
+    }
+
+    /// Runs code for a tenant.
+    pub async fn run(&self, key: &str, code: &str) -> Answer {
+        self.ask(&post(key, code)).await
+    }
+
+    pub async fn end(self) {
+        self.closing.send(Closing::Drain).unwrap();
+        within(self.task).await.unwrap();
+    }
+}
+
+/// A test that waits for something that never happens fails.
+pub async fn within<T>(work: impl Future<Output = T>) -> T {
+    tokio::time::timeout(LONG, work).await.expect("it never happened")
+}
+
+/// Waits for one permit, and takes it.
+pub async fn one(of: &Semaphore) {
+    within(of.acquire()).await.unwrap().forget();
+}
+
+pub fn get(key: &str, path: &str) -> String {
+    request(key, "GET", path, "", "")
+}
+
+pub fn post(key: &str, code: &str) -> String {
+    let body = serde_json::json!({ "code": code }).to_string();
+    request(key, "POST", "/v1/runs", "Content-Type: application/json\r\n", &body)
+}
+
+pub fn request(key: &str, method: &str, path: &str, headers: &str, body: &str) -> String {
+    format!(
+        "{method} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\
+         Content-Length: {}\r\n{headers}\r\n{body}",
+        body.len()
+    )
+}
+
+pub struct Client(pub TcpStream);
+
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub head: String,
+    pub body: String,
+}
+
+impl Answer {
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.head.lines().find_map(|line| {
+            let (found, value) = line.split_once(':')?;
+            found.eq_ignore_ascii_case(name).then(|| value.trim())
+        })
+    }
+
+    /// The code of the problem that it is.
+    pub fn code(&self) -> String {
+        assert_eq!(self.header("content-type"), Some("application/problem+json"), "{self:?}");
+        let problem = self.json();
+        assert_eq!(problem["status"], self.status, "{self:?}");
+        assert!(!problem["detail"].as_str().unwrap().is_empty());
+        problem["code"].as_str().unwrap().to_owned()
+    }
+}
+
+impl Client {
+    pub async fn send(&mut self, text: &str) {
+        // The server may have answered and closed before it has read everything.
+        self.0.write_all(text.as_bytes()).await.ok();
+    }
+
+    /// Reads until `is_enough` or the end.
+    pub async fn read_until(&mut self, is_enough: impl Fn(&str) -> bool) -> String {
+        let mut text = Vec::new();
+        let mut buffer = [0; 4096];
+        while !is_enough(&String::from_utf8_lossy(&text)) {
+            match within(self.0.read(&mut buffer)).await {
+                Ok(0) | Err(_) => break,
+                Ok(count) => text.extend_from_slice(&buffer[..count]),
+            }
+        }
+        String::from_utf8(text).unwrap()
+    }
+
+    /// One answer with a length.
+    pub async fn answer(&mut self) -> Answer {
+        let of = |text: &str| {
+            let (head, body) = text.split_once("\r\n\r\n")?;
+            let answer = Answer {
+                status: head.split(' ').nth(1)?.parse().ok()?,
+                head: head.into(),
+                body: body.into(),
+            };
+            let length: usize = answer.header("content-length")?.parse().ok()?;
+            (answer.body.len() >= length).then_some(answer)
+        };
+        let text = self.read_until(|text| of(text).is_some()).await;
+        of(&text).unwrap_or_else(|| panic!("no answer: {text:?}"))
+    }
+
+    /// Waits until the server has closed the connection, whatever it says before.
+    pub async fn is_closed(&mut self) -> String {
+        self.read_until(|_| false).await
+    }
+}

@@ -1,0 +1,210 @@
+//! `carboy serve`: the engine behind HTTP, for many callers with keys.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use carboy_engine::{Config, Engine, Installation, RunError, RunOptions, Runner};
+use carboy_protocol::{ExitCode, Job, Policy};
+use carboy_server::Desk;
+use carboy_server::http::{
+    self, Closing, Door, DoorConfig, KeyConfig, Listener, Log, Scope, Standing, TenantConfig,
+};
+use carboy_store::Recorder;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use crate::arguments::Serve;
+use crate::failure::{Failure, print};
+use crate::guest_text::one_line;
+
+/// Where it listens if nobody says otherwise.
+const USUAL: &str = "127.0.0.1:8722";
+
+/// The most descriptors that are asked for. A jar takes up to eleven, a connection one.
+const DESCRIPTORS: u64 = 65_536;
+
+/// How long after a first run that failed the next is tried.
+const AGAIN: Duration = Duration::from_secs(5);
+
+/// How many failures wait to be written. Who does not read them misses some.
+const UNREAD: usize = 256;
+
+pub async fn serve(arguments: Serve) -> Result<std::process::ExitCode, Failure> {
+    if arguments.new_key {
+        return print_key();
+    }
+    let (config, key) = match &arguments.config {
+        Some(file) => (read(file)?, None),
+        None => {
+            let key = http::new_key().map_err(RunError::from)?;
+            (of_one(&key, arguments.walls.map(Into::into)), Some(key))
+        }
+    };
+    let place =
+        arguments.listen.as_deref().or(config.listen.as_deref()).unwrap_or(USUAL).to_owned();
+    check_place(&place, &config)?;
+    raise_descriptors();
+    let engine = Engine::new(Config {
+        preload: arguments.preload,
+        gate: arguments.budget.gate(),
+        versions: arguments.interpreter.versions(),
+        // Callers are on other hosts: nothing of this one is theirs to hand in.
+        inputs_from: Some(vec![]),
+        ..Config::new(Installation::own(), arguments.interpreter.python)
+    })?;
+    let python = engine.python().language;
+    let recorder = Recorder::open(engine, arguments.records.config()?)?;
+    let door = Door::new(Desk::new(recorder), python, &config, log()).map_err(|fault| {
+        let hint = "docs/serve.md describes every setting";
+        Failure::usage(format!("the settings cannot be used: {fault}"), hint)
+    })?;
+    let listener = Listener::bind(&place).await.map_err(|error| {
+        Failure::usage(
+            format!("cannot listen on {place}: {error}"),
+            "choose another place: --listen 127.0.0.1:0 takes any free port",
+        )
+    })?;
+    // Before anybody is told that it is there.
+    let closing = closing()?;
+    print(&welcome(&listener.place().map_err(Failure::os("name the listener"))?, key.as_deref()))?;
+    let policy = config
+        .tenants
+        .values()
+        .next()
+        .map_or_else(Policy::default, |tenant| tenant.ceiling.clone());
+    let trial = tokio::spawn(try_out(door.clone(), policy));
+    http::serve(door, listener, closing).await;
+    trial.abort();
+    Ok((ExitCode::Ok as u8).into())
+}
+
+fn print_key() -> Result<std::process::ExitCode, Failure> {
+    let key = http::new_key().map_err(RunError::from)?;
+    print(&format!(
+        "# The key, for whoever calls. It cannot be shown again:\n#   {key}\n\
+         # In the settings:\n[[tenants.NAME.keys]]\nsha256 = \"{}\"\n",
+        http::key_digest(&key)
+    ))?;
+    Ok((ExitCode::Ok as u8).into())
+}
+
+fn read(file: &Path) -> Result<DoorConfig, Failure> {
+    let wrong = |why: String| {
+        Failure::usage(
+            format!("the settings in {} cannot be used: {why}", file.display()),
+            "docs/serve.md describes every setting",
+        )
+    };
+    let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
+    let config: DoorConfig = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    if config.tenants.values().all(|tenant| tenant.keys.is_empty()) {
+        return Err(wrong("nobody could come in: no tenant has a key".into()));
+    }
+    Ok(config)
+}
+
+/// Settings for one caller on this machine.
+fn of_one(key: &str, walls: Option<carboy_protocol::Walls>) -> DoorConfig {
+    let scopes = vec![Scope::Run, Scope::Read, Scope::Metrics];
+    let key = KeyConfig { sha256: http::key_digest(key), scopes, expires: None };
+    let ceiling = Policy { walls: walls.unwrap_or_default(), ..Policy::default() };
+    let tenant = TenantConfig { keys: vec![key], ceiling, ..TenantConfig::default() };
+    DoorConfig { tenants: [("local".to_owned(), tenant)].into(), ..DoorConfig::default() }
+}
+
+/// A server that others reach must know its own names, and they need keys of their own.
+fn check_place(place: &str, config: &DoorConfig) -> Result<(), Failure> {
+    let is_local = place.starts_with("unix:")
+        || place.starts_with("localhost:")
+        || place.parse::<SocketAddr>().is_ok_and(|address| address.ip().is_loopback());
+    if is_local || !config.hosts.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::usage(
+        format!("{place} can be reached from other hosts, and no `hosts` are set"),
+        "write settings with the names under which clients reach it: hosts = [\"carboy.example.com\"]",
+    ))
+}
+
+/// As many descriptors as the hard limit allows. Without more, fewer runs and connections fit.
+fn raise_descriptors() {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let wanted = maximum.map_or(DESCRIPTORS, |most| most.min(DESCRIPTORS));
+    if current.is_some_and(|current| current < wanted) {
+        setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum }).ok();
+    }
+}
+
+/// Drains on the first signal, and ends at once on the second.
+fn closing() -> Result<watch::Receiver<Closing>, Failure> {
+    let (closing, receiver) = watch::channel(Closing::Open);
+    let listen = |kind| signal(kind).map_err(Failure::os("listen for signals"));
+    let (mut term, mut interrupt) =
+        (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
+    tokio::spawn(async move {
+        for next in [Closing::Drain, Closing::Now] {
+            tokio::select! {
+                _ = term.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            // Nobody hears it after the end.
+            closing.send(next).ok();
+        }
+        closing.closed().await;
+    });
+    Ok(receiver)
+}
+
+fn welcome(place: &str, key: Option<&str>) -> String {
+    let mut text = format!("carboy serves on {place}\n");
+    if let Some(key) = key {
+        let to = match place.strip_prefix("unix:") {
+            Some(path) => format!("--unix-socket {path} http://localhost"),
+            None => place.into(),
+        };
+        text += &format!(
+            "A key was made, which is valid until this server ends:\n  {key}\nTry it:\n  \
+             curl {to}/v1/runs -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' \
+             -d '{{\"code\": \"result = 6 * 7\"}}'\n"
+        );
+    }
+    text
+}
+
+/// Runs nothing, once: whoever asks whether the server is ready hears whether runs work here.
+async fn try_out<R: Runner>(door: Arc<Door<R>>, policy: Policy) {
+    while let Err(error) = door
+        .runner()
+        .run_with(Job::new("").with_policy(policy.clone()), RunOptions::default())
+        .await
+    {
+        door.failed("ready", &error);
+        door.set_standing(Standing::Failed);
+        tokio::time::sleep(AGAIN).await;
+    }
+    door.set_standing(Standing::Ready);
+}
+
+/// Writes failures to standard error, on a thread that may wait for whoever reads there.
+fn log() -> Log {
+    let (sender, receiver) = mpsc::sync_channel::<String>(UNREAD);
+    let writer = std::thread::Builder::new().name("log".into()).spawn(move || {
+        use std::io::Write;
+        for line in receiver {
+            // If nobody reads, there is nobody to tell.
+            std::io::stderr().write_all(line.as_bytes()).ok();
+        }
+    });
+    // Without a thread nothing is written, and everything else works.
+    drop(writer);
+    Box::new(move |told| {
+        let failure = told.error.failure();
+        let causes: String = failure.causes.iter().map(|cause| format!(": {cause}")).collect();
+        let line = one_line(&format!("request {}: {}{causes}", told.request, failure.message));
+        sender.try_send(format!("{line}\n")).ok();
+    })
+}
