@@ -63,13 +63,13 @@ impl Budget {
 
 impl Budget {
     /// What a session under these limits takes. An error if there is never as much.
-    pub fn session(&self, limits: &Limits, holds: Holds) -> Result<u64, RequestError> {
+    pub fn session(&self, limits: &Limits, holds: Holds) -> Result<Needs, RequestError> {
         let needed = may_use_together(limits, holds.copied_bytes);
         if needed > self.bytes {
             let source_of_budget = self.source.clone();
             return Err(RequestError::NoMemory { needed, budget: self.bytes, source_of_budget });
         }
-        Ok(needed)
+        Ok(Needs { own_bytes: needed, shared_bytes: holds.shared_bytes })
     }
 }
 

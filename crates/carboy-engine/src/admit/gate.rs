@@ -6,8 +6,12 @@
 //! with a hint when to try again; whoever waits is served, unless its own deadline passes.
 //!
 //! Each run also takes as much of a memory budget as it may come to use. One that does not fit beside
-//! those that run waits in line like any other, and nobody behind it goes first: otherwise small runs
-//! could keep out a large one for ever.
+//! those that run waits in line like any other, and nobody behind it who needs memory goes first:
+//! otherwise small runs could keep out a large one for ever.
+//!
+//! A session takes its part of the budget when it is opened. A run in it needs a place and no memory, so it
+//! does not wait for memory with others. Sessions may stand for longer than anybody waits, so nobody gets
+//! in line who would wait for one to end, and no session is let in that would keep out who is in line.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,41 +20,12 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use tokio::time::timeout_at;
 
+pub use crate::admit::config::GateConfig;
 use crate::error::Busy;
 use crate::runner::Load;
 
 /// How much the newest hold counts in the mean.
 const NEWEST: f64 = 1.0 / 16.0;
-
-/// How many runs there may be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GateConfig {
-    /// Runs at once.
-    pub running: usize,
-    /// Runs of one tenant at once. None means that only the bound for all holds.
-    pub running_per_tenant: Option<usize>,
-    /// Runs that wait. One tenant alone can take half of these places, two a third each, and so
-    /// on: there is always room for somebody new.
-    pub waiting: usize,
-    /// A job that would wait longer than this is refused.
-    pub patience: Duration,
-    /// The memory that all runs together may come to use, with what the engine needs for them. None
-    /// means what [`Memory`](crate::Memory) says of the host.
-    pub memory_bytes: Option<u64>,
-}
-
-impl Default for GateConfig {
-    fn default() -> GateConfig {
-        let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
-        GateConfig {
-            running: (8 * processors).max(16),
-            running_per_tenant: None,
-            waiting: 256,
-            patience: Duration::from_secs(10),
-            memory_bytes: None,
-        }
-    }
-}
 
 /// What a run takes of the memory budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,6 +42,14 @@ struct Waiter {
     turn: oneshot::Sender<()>,
 }
 
+/// A tenant of whom somebody waits.
+struct Tenant {
+    name: String,
+    waiters: VecDeque<Waiter>,
+    /// A number from when it got in line, or was last given a place while others waited for memory.
+    since: u64,
+}
+
 #[derive(Default)]
 struct State {
     running: usize,
@@ -79,7 +62,7 @@ struct State {
     running_by: HashMap<String, usize>,
     waiting: usize,
     /// Tenants with somebody waiting, in the order in which they are served next.
-    line: VecDeque<(String, VecDeque<Waiter>)>,
+    line: VecDeque<Tenant>,
     next: u64,
     /// How long a place is held, in seconds.
     mean_hold: f64,
@@ -138,14 +121,16 @@ impl Drop for Waiting<'_> {
         }
         let mut state = self.gate.lock();
         let mine = |waiter: &Waiter| waiter.number == self.number;
-        let at = state.line.iter().position(|(_, waiters)| waiters.iter().any(mine));
+        let at = state.line.iter().position(|tenant| tenant.waiters.iter().any(mine));
         match at {
             Some(at) => {
-                state.line[at].1.retain(|waiter| !mine(waiter));
-                if state.line[at].1.is_empty() {
+                state.line[at].waiters.retain(|waiter| !mine(waiter));
+                if state.line[at].waiters.is_empty() {
                     state.line.remove(at);
                 }
                 state.waiting -= 1;
+                // Others may have waited behind it for memory that they do not need.
+                self.gate.advance(&mut state);
             }
             // The turn came, and nobody was there to take it.
             None => self.gate.leave(&mut state, self.tenant, self.bytes),
@@ -193,11 +178,14 @@ impl Gate {
         let bytes = needs.own_bytes;
         let (number, turn) = {
             let mut state = self.lock();
-            state.shared_bytes = needs.shared_bytes;
-            // Whoever could run and is still in line waits for memory, and so does who comes after.
-            let is_short = state.line.iter().any(|(tenant, _)| self.may_run(&state, tenant));
-            // Sessions may stand for longer than anybody waits.
-            if bytes > 0 && state.held > 0 && bytes.saturating_add(state.held) > self.budget() {
+            if bytes > 0 {
+                state.shared_bytes = needs.shared_bytes;
+            }
+            // Whoever could run and is still in line waits for memory, and so does who comes after and
+            // needs some.
+            let is_short =
+                bytes > 0 && state.line.iter().any(|tenant| self.may_run(&state, &tenant.name));
+            if self.is_kept_out(&state, bytes, state.held) {
                 return Err(self.busy(&state));
             }
             if is_short || !self.may_run(&state, tenant) || !self.fits(&state, bytes) {
@@ -207,9 +195,16 @@ impl Gate {
             let number = state.next;
             state.next += 1;
             let waiter = Waiter { number, bytes, turn: sender };
-            match state.line.iter_mut().find(|(name, _)| name == tenant) {
-                Some((_, waiters)) => waiters.push_back(waiter),
-                None => state.line.push_back((tenant.to_owned(), VecDeque::from([waiter]))),
+            match state.line.iter_mut().find(|waiting| waiting.name == tenant) {
+                Some(waiting) => waiting.waiters.push_back(waiter),
+                None => {
+                    let waiters = VecDeque::from([waiter]);
+                    state.line.push_back(Tenant {
+                        name: tenant.to_owned(),
+                        waiters,
+                        since: number,
+                    });
+                }
             }
             state.waiting += 1;
             self.advance(&mut state);
@@ -230,11 +225,15 @@ impl Gate {
 
     /// Takes a session's part of the budget. Sessions have half of it, or one of them has more if it is
     /// alone: the rest is for runs.
-    pub fn reserve(self: &Arc<Self>, bytes: u64) -> Result<Held, Busy> {
+    pub fn reserve(self: &Arc<Self>, needs: Needs) -> Result<Held, Busy> {
+        let bytes = needs.own_bytes;
         let mut state = self.lock();
+        state.shared_bytes = needs.shared_bytes;
         let all = state.held.saturating_add(bytes);
         let taken = state.bytes.saturating_add(state.shared_bytes).saturating_add(all);
-        if (state.held > 0 && all > self.budget() / 2) || taken > self.budget() {
+        let mut in_line = state.line.iter().flat_map(|tenant| &tenant.waiters);
+        let keeps_out = in_line.any(|waiter| self.is_kept_out(&state, waiter.bytes, all));
+        if (state.held > 0 && all > self.budget() / 2) || taken > self.budget() || keeps_out {
             return Err(self.busy(&state));
         }
         state.held = all;
@@ -242,9 +241,13 @@ impl Gate {
     }
 
     fn may_run(&self, state: &State, tenant: &str) -> bool {
+        state.running < self.config.running && self.own_places(state, tenant) > 0
+    }
+
+    /// How many more runs of this tenant there may be, by its own bound.
+    fn own_places(&self, state: &State, tenant: &str) -> usize {
         let own = state.running_by.get(tenant).copied().unwrap_or(0);
-        state.running < self.config.running
-            && self.config.running_per_tenant.is_none_or(|most| own < most)
+        self.config.running_per_tenant.unwrap_or(usize::MAX).saturating_sub(own)
     }
 
     /// The budget, if there is one.
@@ -252,12 +255,17 @@ impl Gate {
         self.config.memory_bytes.unwrap_or(u64::MAX)
     }
 
-    /// Whether there is memory for it now. What runs alone is let in: that it fits was checked before, and
-    /// what the engine holds may have grown since.
+    /// Whether there is memory for it now. What is alone with sessions is let in: that it fits beside them
+    /// was checked before, and what the engine holds may have grown since.
     fn fits(&self, state: &State, bytes: u64) -> bool {
         let taken = state.bytes.saturating_add(state.held).saturating_add(state.shared_bytes);
-        let alone = state.running == 0 && state.held == 0;
-        alone || bytes == 0 || taken.saturating_add(bytes) <= self.budget()
+        state.bytes == 0 || bytes == 0 || taken.saturating_add(bytes) <= self.budget()
+    }
+
+    /// Whether it does not fit for as long as sessions hold so much, even when nothing else runs.
+    fn is_kept_out(&self, state: &State, bytes: u64, held: u64) -> bool {
+        let together = bytes.saturating_add(held).saturating_add(state.shared_bytes);
+        bytes > 0 && held > 0 && together > self.budget()
     }
 
     /// How many runs of this size there can be at once.
@@ -276,15 +284,15 @@ impl Gate {
         deadline: Option<Instant>,
     ) -> Result<(), Busy> {
         let of = |name: &str| {
-            let found = state.line.iter().find(|(tenant, _)| tenant == name);
-            found.map_or(0, |(_, waiters)| waiters.len())
+            let found = state.line.iter().find(|tenant| tenant.name == name);
+            found.map_or(0, |tenant| tenant.waiters.len())
         };
         let own = of(tenant);
         let room = self.config.waiting.saturating_sub(state.waiting);
         // In turn: of every other tenant, as many are served before as this one has waiting.
-        let others = state.line.iter().filter(|(name, _)| name != tenant);
+        let others = state.line.iter().filter(|other| other.name != tenant);
         let ahead: usize =
-            own + others.map(|(_, waiters)| waiters.len().min(own + 1)).sum::<usize>();
+            own + others.map(|other| other.waiters.len().min(own + 1)).sum::<usize>();
         let at_once = self.at_once(state, bytes);
         let alone = self.config.running_per_tenant.unwrap_or(at_once).min(at_once);
         let wait = self.hold(state, ahead + 1, at_once).max(self.hold(state, own + 1, alone));
@@ -325,33 +333,62 @@ impl Gate {
         self.advance(state);
     }
 
-    /// Hands out free places, one to a tenant in turn.
+    /// Hands out free places, one to a tenant in turn. A tenant that has as many as it may keeps its turn.
     fn advance(&self, state: &mut State) {
-        let mut passed_over = 0;
-        while passed_over < state.line.len() && state.running < self.config.running {
-            let Some((tenant, mut waiters)) = state.line.pop_front() else { return };
-            if !self.may_run(state, &tenant) {
-                state.line.push_back((tenant, waiters));
-                passed_over += 1;
-                continue;
+        loop {
+            let next = state.line.iter().position(|tenant| self.may_run(state, &tenant.name));
+            let Some(at) = next else { return };
+            let first = state.line[at].waiters.front();
+            if first.is_some_and(|waiter| !self.fits(state, waiter.bytes)) {
+                return self.advance_without_memory(state, at);
             }
-            passed_over = 0;
-            if waiters.front().is_some_and(|waiter| !self.fits(state, waiter.bytes)) {
-                state.line.push_front((tenant, waiters));
-                return;
+            let Some(mut tenant) = state.line.remove(at) else { return };
+            if let Some(waiter) = tenant.waiters.pop_front() {
+                Gate::start(state, &tenant.name, waiter);
             }
-            if let Some(waiter) = waiters.pop_front() {
-                state.waiting -= 1;
-                state.running += 1;
-                state.bytes += waiter.bytes;
-                *state.running_by.entry(tenant.clone()).or_default() += 1;
-                // If nobody takes it, its `Waiting` gives it back.
-                waiter.turn.send(()).ok();
-            }
-            if !waiters.is_empty() {
-                state.line.push_back((tenant, waiters));
+            if !tenant.waiters.is_empty() {
+                state.line.push_back(tenant);
             }
         }
+    }
+
+    /// Hands out free places to those that need no memory, while the first of the tenant at `short` waits
+    /// for it. One place of that tenant's own is kept for it: otherwise those behind it could keep it out.
+    fn advance_without_memory(&self, state: &mut State, short: usize) {
+        let short = state.line[short].name.clone();
+        loop {
+            let has_room = state.running < self.config.running;
+            let found = state.line.iter().enumerate().filter_map(|(at, tenant)| {
+                let kept = usize::from(tenant.name == short);
+                if !has_room || self.own_places(state, &tenant.name) <= kept {
+                    return None;
+                }
+                let place = tenant.waiters.iter().position(|waiter| waiter.bytes == 0)?;
+                Some((tenant.since, at, place))
+            });
+            let Some((_, at, place)) = found.min() else { return };
+            let since = state.next;
+            state.next += 1;
+            let tenant = &mut state.line[at];
+            tenant.since = since;
+            let (name, waiter) = (tenant.name.clone(), tenant.waiters.remove(place));
+            if tenant.waiters.is_empty() {
+                state.line.remove(at);
+            }
+            if let Some(waiter) = waiter {
+                Gate::start(state, &name, waiter);
+            }
+        }
+    }
+
+    /// Gives a place to one who waited, and is in line no more.
+    fn start(state: &mut State, tenant: &str, waiter: Waiter) {
+        state.waiting -= 1;
+        state.running += 1;
+        state.bytes += waiter.bytes;
+        *state.running_by.entry(tenant.to_owned()).or_default() += 1;
+        // If nobody takes it, its `Waiting` gives it back.
+        waiter.turn.send(()).ok();
     }
 }
 
@@ -367,7 +404,7 @@ mod tests {
     /// How many run and how many wait.
     fn counts(gate: &Gate) -> (usize, usize) {
         let state = gate.lock();
-        let in_line: usize = state.line.iter().map(|(_, waiters)| waiters.len()).sum();
+        let in_line: usize = state.line.iter().map(|tenant| tenant.waiters.len()).sum();
         assert_eq!(state.waiting, in_line);
         (state.running, state.waiting)
     }
@@ -557,18 +594,231 @@ mod tests {
     async fn sessions_leave_room_for_runs() {
         let gate = Gate::new(GateConfig { memory_bytes: Some(100), ..GateConfig::default() });
         let needs = |own_bytes| Needs { own_bytes, shared_bytes: 0 };
-        let one = gate.reserve(30).unwrap();
-        let two = gate.reserve(20).unwrap();
-        assert!(gate.reserve(1).is_err());
+        let one = gate.reserve(needs(30)).unwrap();
+        let two = gate.reserve(needs(20)).unwrap();
+        assert!(gate.reserve(needs(1)).is_err());
         // A run in a session needs a place and no memory of its own.
         let within = gate.enter("", needs(0), None).await.unwrap();
         let beside = gate.enter("", needs(50), None).await.unwrap();
         // What does not fit while they stand is told so at once.
         assert!(gate.enter("", needs(51), None).await.is_err());
         drop((one, two, within, beside));
-        let alone = gate.reserve(80).unwrap();
-        assert!(gate.reserve(1).is_err() && gate.reserve(21).is_err());
+        let alone = gate.reserve(needs(80)).unwrap();
+        assert!(gate.reserve(needs(1)).is_err() && gate.reserve(needs(21)).is_err());
         drop(alone);
         drop(gate.enter("", needs(90), None).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn what_the_engine_holds_counts_beside_sessions() {
+        let gate = small();
+        let needs = |own_bytes| Needs { own_bytes, shared_bytes: 3 };
+        let session = gate.reserve(needs(4)).unwrap();
+        // A run in a session does not know of it, and says nothing about it.
+        drop(gate.enter("", Needs::default(), None).await.unwrap());
+        // Four, four and three are more than ten for as long as the session stands.
+        assert!(gate.enter("", needs(4), None).await.is_err());
+        drop(gate.enter("", needs(3), None).await.unwrap());
+        assert!(gate.reserve(needs(1)).is_ok() && gate.reserve(needs(2)).is_err());
+        drop(session);
+        drop(gate.enter("", needs(4), None).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn no_session_comes_that_keeps_out_who_waits() {
+        let gate = small();
+        let first = gate.enter("a", bytes(4), None).await.unwrap();
+        let mut large = Box::pin(gate.enter("a", bytes(8), None));
+        assert!(is_pending(&mut large).await);
+        assert!(gate.reserve(bytes(3)).is_err());
+        let session = gate.reserve(bytes(2)).unwrap();
+        // Who needs no memory does not wait with those who do, of the same tenant or of another.
+        let within = gate.enter("a", bytes(0), None).await.unwrap();
+        let other = gate.enter("b", bytes(0), None).await.unwrap();
+        assert_eq!(counts(&gate), (3, 1));
+        let mut small = Box::pin(gate.enter("b", bytes(1), None));
+        assert!(is_pending(&mut small).await, "it would overtake who waits longer");
+        // What the engine holds has grown: who is in line is let in all the same, when it is alone.
+        gate.lock().shared_bytes = 1;
+        drop(first);
+        drop(large.await.unwrap());
+        drop((small.await.unwrap(), within, other, session));
+        assert_eq!(counts(&gate), (0, 0));
+        let state = gate.lock();
+        assert_eq!((state.bytes, state.held), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn who_leaves_the_line_lets_those_behind_it_pass() {
+        let gate = small();
+        let _first = gate.enter("a", bytes(4), None).await.unwrap();
+        let mut large = Box::pin(gate.enter("a", bytes(8), None));
+        let mut small = Box::pin(gate.enter("b", bytes(1), None));
+        assert!(is_pending(&mut large).await && is_pending(&mut small).await);
+        drop(large);
+        drop(small.await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn one_who_waits_for_memory_is_not_kept_out_by_sessions_of_its_tenant() {
+        let config = GateConfig {
+            running_per_tenant: Some(2),
+            memory_bytes: Some(10),
+            ..GateConfig::default()
+        };
+        let gate = Gate::new(config);
+        let other = gate.enter("b", bytes(6), None).await.unwrap();
+        let mut within = VecDeque::from([gate.enter("a", bytes(0), None).await.unwrap()]);
+        let mut large = Box::pin(gate.enter("a", bytes(8), None));
+        assert!(is_pending(&mut large).await);
+        // One of its two places is kept for it.
+        let mut next = Box::pin(gate.enter("a", bytes(0), None));
+        assert!(is_pending(&mut next).await);
+        within.clear();
+        within.push_back(next.await.unwrap());
+        drop(other);
+        drop(large.await.unwrap());
+    }
+
+    type Entering = std::pin::Pin<Box<dyn Future<Output = Result<Place, Busy>>>>;
+
+    /// Random comings and goings, and what the gate promises of each.
+    struct Model {
+        gate: Arc<Gate>,
+        chance: u64,
+        running: Vec<Place>,
+        waiting: Vec<(usize, u64, Entering)>,
+        sessions: Vec<Held>,
+    }
+
+    const TENANTS: [&str; 3] = ["a", "b", "c"];
+
+    impl Model {
+        fn new(seed: u64) -> Model {
+            let config = GateConfig {
+                running: 1 + (seed % 4) as usize,
+                running_per_tenant: [None, Some(1), Some(2)][(seed / 4 % 3) as usize],
+                waiting: 64,
+                memory_bytes: Some(10),
+                ..GateConfig::default()
+            };
+            let gate = Gate::new(config);
+            let chance = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+            Model { gate, chance, running: vec![], waiting: vec![], sessions: vec![] }
+        }
+
+        fn below(&mut self, end: usize) -> usize {
+            self.chance ^= self.chance << 13;
+            self.chance ^= self.chance >> 7;
+            self.chance ^= self.chance << 17;
+            (self.chance >> 33) as usize % end.max(1)
+        }
+
+        fn comes(&mut self, tenant: usize, needs: Needs) {
+            let gate = self.gate.clone();
+            let entering = async move { gate.enter(TENANTS[tenant], needs, None).await };
+            self.waiting.push((tenant, needs.own_bytes, Box::pin(entering)));
+        }
+
+        /// Everybody looks whether its turn has come.
+        fn look(&mut self) {
+            let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+            // Twice: one that comes may say that the engine holds less, and others go on.
+            for _ in 0..2 {
+                for (tenant, bytes, mut entering) in std::mem::take(&mut self.waiting) {
+                    match entering.as_mut().poll(&mut context) {
+                        std::task::Poll::Pending => self.waiting.push((tenant, bytes, entering)),
+                        std::task::Poll::Ready(Ok(place)) => self.running.push(place),
+                        std::task::Poll::Ready(Err(_)) => {}
+                    }
+                }
+            }
+        }
+
+        fn step(&mut self) {
+            match self.below(10) {
+                0..4 => {
+                    let (tenant, own) = (self.below(3), self.below(11) as u64);
+                    let own_bytes = if self.below(2) == 0 { 0 } else { own };
+                    let shared_bytes = if own_bytes == 0 { 0 } else { self.below(4) as u64 };
+                    self.comes(tenant, Needs { own_bytes, shared_bytes });
+                }
+                4..7 if !self.running.is_empty() => {
+                    let at = self.below(self.running.len());
+                    drop(self.running.remove(at));
+                }
+                7 => {
+                    let (own, shared_bytes) = (1 + self.below(8) as u64, self.below(4) as u64);
+                    self.sessions.extend(self.gate.reserve(Needs { own_bytes: own, shared_bytes }));
+                }
+                8 if !self.sessions.is_empty() => {
+                    let at = self.below(self.sessions.len());
+                    drop(self.sessions.remove(at));
+                }
+                9 if !self.waiting.is_empty() => {
+                    let at = self.below(self.waiting.len());
+                    drop(self.waiting.remove(at));
+                }
+                _ => {}
+            }
+            // Not everybody looks at once.
+            if self.below(4) > 0 {
+                self.look();
+                self.check();
+            }
+        }
+
+        fn check(&self) {
+            let (running, waiting) = counts(&self.gate);
+            assert_eq!((running, waiting), (self.running.len(), self.waiting.len()));
+            let (config, state) = (&self.gate.config, self.gate.lock());
+            assert!(running <= config.running);
+            let most = config.running_per_tenant.unwrap_or(usize::MAX);
+            assert!(state.running_by.values().all(|own| *own <= most));
+            assert!(state.bytes + state.held <= 10, "more is given out than there is");
+            assert!(state.held <= 5 || self.sessions.len() == 1, "sessions have half");
+            for (tenant, bytes, _) in &self.waiting {
+                let fits_beside_sessions = state.held == 0 || bytes + state.held <= 10;
+                assert!(fits_beside_sessions, "it would wait for a session to end");
+                let own = state.running_by.get(TENANTS[*tenant]).copied().unwrap_or(0);
+                let could_run = running < config.running && own.saturating_add(1) < most;
+                assert!(*bytes > 0 || !could_run, "it needs no memory and waits for some");
+            }
+        }
+
+        /// Everybody in line gets its turn, although sessions stand and more of their runs come.
+        fn all_are_served(mut self) {
+            let mut in_line = std::mem::take(&mut self.waiting);
+            for turn in 0.. {
+                assert!(turn < 2_000, "{} wait for ever", in_line.len());
+                let newcomers = std::mem::replace(&mut self.waiting, in_line);
+                self.look();
+                in_line = std::mem::replace(&mut self.waiting, newcomers);
+                self.look();
+                if in_line.is_empty() {
+                    return;
+                }
+                let tenant = self.below(3);
+                self.comes(tenant, Needs::default());
+                self.look();
+                // The oldest ends. Nobody holds a place for ever.
+                if !self.running.is_empty() {
+                    drop(self.running.remove(0));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn whoever_comes_and_goes_nobody_waits_for_ever() {
+        for seed in 0..600 {
+            let mut model = Model::new(seed);
+            for _ in 0..120 {
+                model.step();
+            }
+            model.look();
+            model.check();
+            model.all_are_served();
+        }
     }
 }

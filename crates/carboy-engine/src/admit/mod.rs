@@ -2,6 +2,7 @@
 
 mod answer;
 pub(crate) mod budget;
+mod config;
 pub(crate) mod files;
 mod filesystems;
 pub(crate) mod gate;
