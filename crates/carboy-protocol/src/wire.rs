@@ -134,9 +134,16 @@ pub enum ToJar {
     Job(JobFrame),
     /// In a session: make a copy of this process, and say that you are ready. The first message makes a jar
     /// one that holds a session.
-    Fork {},
+    Fork {
+        /// Children that have ended and are to be waited for first, by their numbers inside.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        ended: Vec<u32>,
+    },
     /// In a session: wait for children that have ended, and say that you are ready.
-    Reap {},
+    Reap {
+        /// Which ones, by their numbers inside. Of any other it may not be known yet how it ended.
+        ended: Vec<u32>,
+    },
     /// In a session: answer with the names that the code has defined.
     Variables {
         /// How many at most.

@@ -170,6 +170,11 @@ impl Status {
         counts.iter().filter_map(|name| self.bytes(name)).sum()
     }
 
+    /// The number of the process in the innermost pid namespace that it is in.
+    pub fn inner_number(&self) -> Option<u32> {
+        field(&self.0, "NSpid:")?.split_whitespace().last()?.parse().ok()
+    }
+
     pub fn first(&self, name: &str) -> Option<&str> {
         field(&self.0, name).and_then(|value| value.split_whitespace().next())
     }

@@ -46,6 +46,8 @@ pub(super) struct Last {
 impl<'a> Meter<'a> {
     pub fn new<J: Jar>(jar: &J, limits: &'a Limits) -> Result<Meter<'a>, EngineError> {
         let cpu_before_us = jar.cpu_us().while_doing("read a jar's clock")?;
+        // A head counts from the end of its last run: between runs it is copied, and code takes part in that.
+        let cpu_before_us = if jar.outlives_run() { 0 } else { cpu_before_us };
         let together_before_us = if limits.processes > 0 { jar.cpu_together_us() } else { None };
         let next = Moment::now() + MEASURE;
         Ok(Meter {

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use carboy_protocol::{LimitName, Policy, ToJar};
+use carboy_protocol::{FromJar, LimitName, Policy, ToJar};
+use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
 use crate::admit::gate::{Gate, Held};
@@ -15,11 +16,17 @@ use crate::session::router::route;
 use crate::tier::Jar;
 use crate::tier::process::{Head, ProcessJar, Purpose, Routes};
 
+/// How long the first process may take to answer.
+const REAP: Duration = Duration::from_secs(20);
+
 /// What a session is made of.
 pub(crate) struct Core {
     jar: Arc<ProcessJar>,
     routes: Arc<Routes>,
     router: AbortHandle,
+    /// Who ends it by the clock.
+    clock: OnceLock<AbortHandle>,
+    runtime: Handle,
     pub policy: Policy,
     pub environment: BTreeMap<String, String>,
     pub gate: Arc<Gate>,
@@ -54,6 +61,17 @@ impl Drop for Using {
     }
 }
 
+/// A fork that is under way. If nobody sees it to its end, the session ends.
+struct Unfinished<'a>(Option<&'a Core>);
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if let Some(core) = self.0 {
+            core.end("its state could not be copied: nobody waited for it");
+        }
+    }
+}
+
 impl Core {
     pub fn new(
         jar: ProcessJar,
@@ -68,6 +86,8 @@ impl Core {
             jar,
             routes,
             router,
+            clock: OnceLock::new(),
+            runtime: Handle::current(),
             policy,
             environment,
             gate,
@@ -79,8 +99,15 @@ impl Core {
             used: Mutex::new(Instant::now()),
             busy: AtomicUsize::new(0),
         });
-        tokio::spawn(keep_time(Arc::downgrade(&core)));
+        let clock = tokio::spawn(keep_time(Arc::downgrade(&core)));
+        core.clock.get_or_init(|| clock.abort_handle());
         core
+    }
+
+    /// Does something that nobody waits for. Unlike `tokio::spawn` this can be called when a future is
+    /// dropped, wherever that is.
+    pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.runtime.spawn(work);
     }
 
     /// The first process of the jar.
@@ -96,12 +123,12 @@ impl Core {
     ) -> Result<Head, RunError> {
         let _alone = self.forks.lock().await;
         self.check()?;
-        // Children of heads that ended are its own now.
-        let reaped = ask(self.jar.talk(), vec![], &ToJar::Reap {});
-        if !matches!(tokio::time::timeout(Duration::from_secs(20), reaped).await, Ok(Ok(_))) {
-            self.end("its first process does not answer");
-        }
-        match fork(&self.jar, &self.routes, original, purpose).await {
+        // Whoever goes away in the middle leaves a process that nobody knows.
+        let mut unfinished = Unfinished(Some(self));
+        let ended = self.reap().await;
+        let made = fork(&self.jar, &self.routes, original, purpose, ended).await;
+        unfinished.0 = None;
+        match made {
             Ok(head) => Ok(head),
             Err(ForkFault::Refused(why)) => {
                 self.check()?;
@@ -112,6 +139,22 @@ impl Core {
                 Err(self.ended())
             }
         }
+    }
+
+    /// Lets the first process wait for those that were ended: children of heads that are gone are its own. The
+    /// numbers of all that are still there.
+    async fn reap(&self) -> Vec<u32> {
+        let is_there = |pid| std::path::Path::new(&format!("/proc/{pid}")).exists();
+        let ended = self.routes.unreaped(is_there);
+        if ended.is_empty() {
+            return ended;
+        }
+        let message = ToJar::Reap { ended };
+        let reaped = ask(self.jar.talk(), vec![], &message);
+        if !matches!(tokio::time::timeout(REAP, reaped).await, Ok(Ok(FromJar::Ready {}))) {
+            self.end("its first process does not answer");
+        }
+        self.routes.unreaped(is_there)
     }
 
     /// Counts another head, if the policy allows one.
@@ -126,16 +169,16 @@ impl Core {
         }
     }
 
-    /// Notes that something is done with it, if it is not over.
+    /// Notes that something is done with it, if it is not over and its lifetime has not passed.
     pub(super) fn begin_use(self: &Arc<Core>) -> Result<Using, RunError> {
         self.check()?;
+        // What is under way may go on to its end, and it is over then.
+        let lifetime_ms = self.policy.limits.lifetime_ms;
+        if self.born.elapsed() >= Duration::from_millis(lifetime_ms) {
+            return Err(words(Some(&LimitName::LifetimeMs.row().crossed(lifetime_ms))));
+        }
         self.busy.fetch_add(1, Ordering::Relaxed);
         Ok(Using(self.clone()))
-    }
-
-    /// How many calls were refused while nothing ran, since this was last asked.
-    pub fn strays(&self) -> u64 {
-        self.routes.strays()
     }
 
     /// An error if it is over.
@@ -148,7 +191,7 @@ impl Core {
     }
 
     /// What is said to whoever comes when it is over.
-    fn ended(&self) -> RunError {
+    pub(super) fn ended(&self) -> RunError {
         words(self.over.lock().unwrap_or_else(PoisonError::into_inner).as_deref())
     }
 
@@ -158,6 +201,10 @@ impl Core {
         over.get_or_insert_with(|| why.to_owned());
         self.jar.kill();
         self.router.abort();
+        self.routes.close();
+        if let Some(clock) = self.clock.get() {
+            clock.abort();
+        }
         drop(self.held.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 

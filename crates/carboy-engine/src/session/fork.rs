@@ -8,17 +8,23 @@ use std::time::Duration;
 use carboy_protocol::frame::{self, Decoder};
 use carboy_protocol::json::{self, MAX_DEPTH};
 use carboy_protocol::{FromJar, ToJar};
+use carboy_sys::cpu_time;
 use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::net::unix::pipe;
 use tokio::time::timeout;
 
 use crate::error::{EngineError, While};
+use crate::kernel::async_fd::watched;
 use crate::kernel::proc;
 use crate::tier::Jar;
-use crate::tier::process::{Ends, Head, ProcessJar, Purpose, Routes};
+use crate::tier::process::{Ends, Head, ProcessJar, Purpose, Routes, Unfit};
 
 /// How long a copy may take.
 const FORK: Duration = Duration::from_secs(20);
+/// How much processor time it may take.
+const FORK_CPU_US: u64 = 1_000_000;
+/// How often that is looked at.
+const LOOK: Duration = Duration::from_millis(50);
 /// How many processes of a session may have ended without being waited for. A head that means well waits for
 /// its copies whenever it makes one.
 const UNREAPED: usize = 256;
@@ -52,12 +58,14 @@ pub(super) enum Original<'a> {
     Head(&'a mut Head),
 }
 
-/// Copies a process. Both are stopped afterwards, unless the first process was copied: it goes on waiting.
+/// Copies a process, which first waits for those of its children that have ended. Both are stopped afterwards,
+/// unless the first process was copied: it goes on waiting.
 pub(super) async fn fork(
     jar: &Arc<ProcessJar>,
     routes: &Arc<Routes>,
     original: Original<'_>,
     purpose: Purpose,
+    ended: Vec<u32>,
 ) -> Result<Head, ForkFault> {
     let (ours, theirs) = new_pipes().while_doing("make pipes for a head")?;
     let mut pipes = [(0, 0); 4];
@@ -68,57 +76,97 @@ pub(super) async fn fork(
         Original::First => (jar.about().pid, jar.about().baseline),
         Original::Head(head) => (head.about().pid, head.about().baseline),
     };
-    if routes.unreaped(|pid| std::path::Path::new(&format!("/proc/{pid}")).exists()) > UNREAPED {
+    if ended.len() > UNREAPED {
         return Err(ForkFault::Refused("too many copies have ended that nobody waits for".into()));
     }
+    let message = ToJar::Fork { ended };
     let (expected, birth) = routes.expect(parent, purpose, theirs);
     let asked = async {
         let said = match original {
-            Original::First => ask(jar.talk(), vec![], &ToJar::Fork {}).await,
+            Original::First => ask(jar.talk(), vec![], &message).await,
             Original::Head(head) => {
                 let owed = std::mem::take(&mut head.owed);
                 drain(head.talk().1);
                 head.wake();
-                let said = ask(head.talk(), owed, &ToJar::Fork {}).await;
+                let said = ask(head.talk(), owed, &message).await;
                 head.hush();
                 said
             }
         };
         match said {
             Ok(FromJar::Ready {}) => {
-                Ok(birth.await.unwrap_or_else(|_| Err("it never came".into())))
+                birth.await.map_err(|_| ForkFault::Broken("it never came".into()))
             }
-            Ok(FromJar::Failed(failure)) => Err(failure.message.chars().take(200).collect()),
-            Ok(_) => Ok(Err("it said something else".into())),
-            Err(error) => Ok(Err(error.to_string())),
+            // The message is the guest's own text, and this is the engine's.
+            Ok(FromJar::Failed(failure)) => Err(ForkFault::Refused(match failure.errno {
+                Some(errno) => format!("the fork failed (errno {errno})"),
+                None => "the fork failed".into(),
+            })),
+            Ok(_) => Err(ForkFault::Broken("it said something else".into())),
+            Err(error) => Err(ForkFault::Broken(error.to_string())),
         }
     };
-    let answered = timeout(FORK, asked).await;
-    let unknown = || {
-        let known = routes.known();
-        proc::children(parent)
-            .iter()
-            .any(|child| !known.contains(child) && !proc::is_ending(*child))
+    let answered = in_time(parent, routes, asked).await;
+    // Once it was granted there may be a copy, wherever it is: the word of the one that was asked is no
+    // proof that there is none.
+    let broken = |fault| match fault {
+        ForkFault::Refused(why) if expected.withdraw() => ForkFault::Broken(why),
+        fault => fault,
     };
-    match answered {
-        Ok(Ok(Ok(born))) => {
-            let head = Head::new(born, Ends(ours), pipes, jar.clone(), routes.clone(), baseline)?;
+    match answered.and_then(|birth| birth).map_err(broken)? {
+        Ok(born) => {
+            let mut head =
+                Head::new(born, Ends(ours), pipes, jar.clone(), routes.clone(), baseline)?;
             // One that is stopped before its call has returned would make it again.
-            let ready = timeout(FORK, hear(head.talk().1)).await;
+            let ready = in_time(head.about().pid, routes, hear(head.talk().1)).await;
             drop(expected);
-            if !matches!(ready, Ok(Ok(FromJar::Ready {}))) {
+            if !matches!(ready?, Ok(FromJar::Ready {})) {
+                head.kill();
+                head.exit().await?;
                 return Err(ForkFault::Refused("the copy did not answer".into()));
             }
             head.hush();
             head.measure();
+            routes.hand_over_strays(head.about().pid, parent);
             Ok(head)
         }
-        // It could not be made: there is none.
-        Ok(Err(why)) if !unknown() => Err(ForkFault::Refused(why)),
         // It was made, looked at and ended.
-        Ok(Ok(Err(why))) if expected.was_granted() && !unknown() => Err(ForkFault::Refused(why)),
-        Ok(Ok(Err(why)) | Err(why)) => Err(ForkFault::Broken(why)),
-        Err(_) => Err(ForkFault::Broken(format!("it took longer than {} s", FORK.as_secs()))),
+        Err(Unfit { why, killed: Some(killed) }) => {
+            let killed = watched(killed).while_doing("watch a copy")?;
+            match timeout(FORK, killed.readable()).await {
+                Ok(Ok(_)) => Err(ForkFault::Refused(why)),
+                _ => Err(ForkFault::Broken(why)),
+            }
+        }
+        Err(Unfit { why, killed: None }) => Err(ForkFault::Broken(why)),
+    }
+}
+
+/// Waits for a part of a fork, unless that takes too long, or too much processor time of this process and
+/// of what nobody knows below it: no run is charged for what hooks of a fork do.
+async fn in_time<T>(
+    process: u32,
+    routes: &Routes,
+    part: impl Future<Output = T>,
+) -> Result<T, ForkFault> {
+    let used_us = |pid: u32| cpu_time(pid).unwrap_or(0);
+    let before_us = used_us(process);
+    let spent = async {
+        loop {
+            tokio::time::sleep(LOOK).await;
+            let known = routes.known();
+            let copies = proc::children(process).into_iter().filter(|child| !known.contains(child));
+            let own_us = used_us(process).saturating_sub(before_us);
+            if own_us + copies.map(used_us).sum::<u64>() > FORK_CPU_US {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        done = timeout(FORK, part) => {
+            done.map_err(|_| ForkFault::Broken(format!("it took longer than {} s", FORK.as_secs())))
+        }
+        () = spent => Err(ForkFault::Broken("it took too much processor time".into())),
     }
 }
 

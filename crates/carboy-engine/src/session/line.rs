@@ -8,7 +8,11 @@ use tokio::sync::OwnedMutexGuard;
 use crate::error::RunError;
 use crate::session::core::{Core, Counted, refused};
 use crate::session::fork::Original;
+use crate::tier::Jar;
 use crate::tier::process::{Head, Purpose};
+
+/// What is said if nobody knows more.
+const NO_COPY: &str = "there was no copy of its state";
 
 /// A copy of a head, and how many threads of it are not in the copy.
 pub(super) struct Copy {
@@ -53,6 +57,12 @@ impl Line {
         self.head.take().ok_or_else(|| refused("the session has no state left".into()))
     }
 
+    /// Why there is no copy to fall back on, if there is none.
+    pub fn unprotected(&self) -> Option<&str> {
+        let why = self.unprotected.as_deref().unwrap_or(NO_COPY);
+        self.backup.is_none().then_some(why)
+    }
+
     /// The head goes on from the state that it has.
     pub fn keep(&mut self, head: Head) {
         self.head = Some(head);
@@ -63,7 +73,7 @@ impl Line {
     pub fn fall_back(&mut self, core: &Core) -> Option<u64> {
         self.head = None;
         let Some(copy) = self.backup.take() else {
-            let why = self.unprotected.as_deref().unwrap_or("there was no copy of its state");
+            let why = self.unprotected.as_deref().unwrap_or(NO_COPY);
             core.end(&format!("a run ended it, and {why}"));
             return None;
         };
@@ -92,7 +102,10 @@ impl Line {
         let Some((copy, _)) = self.checkpoints.get_mut(name) else {
             return Err(refused(format!("the session has no checkpoint `{name}`")));
         };
-        let head = core.fork(Original::Head(&mut copy.head), Purpose::Succession).await?;
+        let mut head = core.fork(Original::Head(&mut copy.head), Purpose::Succession).await?;
+        // The checkpoint runs nothing that could be charged with it.
+        head.charge(copy.head.cpu_us().unwrap_or(0));
+        copy.head.settle();
         self.head = Some(head);
         self.backup = None;
         Ok(())
@@ -110,7 +123,7 @@ impl Line {
 /// Copies the head of a line for the time when a run ends it, off the path of whoever asked for its last
 /// run. Nothing else is done with the line meanwhile.
 pub(super) fn protect(core: Arc<Core>, mut line: OwnedMutexGuard<Line>) {
-    tokio::spawn(async move {
+    core.clone().spawn(async move {
         let Ok(_using) = core.begin_use() else { return };
         let Some(mut head) = line.head.take() else { return };
         let lost_threads = head.threads();
@@ -119,7 +132,10 @@ pub(super) fn protect(core: Arc<Core>, mut line: OwnedMutexGuard<Line>) {
         // What was there before is older than what the caller has seen.
         line.backup = None;
         match copied {
-            Ok(head) => line.backup = Some(Copy { head, lost_threads }),
+            Ok(head) => {
+                line.backup = Some(Copy { head, lost_threads });
+                line.unprotected = None;
+            }
             Err(error) => line.unprotected = Some(error.to_string()),
         }
     });

@@ -9,6 +9,7 @@ mod core;
 mod fork;
 mod line;
 mod router;
+mod turn;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,21 +17,23 @@ use std::time::Instant;
 
 use carboy_protocol::{
     Denial, Job, JobFrame, Kind, LanguageProfile, Layer, Limits, Outcome, Piece, Policy, Reply,
-    StateAfter, ToJar, Variables, Walls,
+    ToJar, Variables, Walls,
 };
-use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::sync::Mutex;
 
 use crate::admit::gate::Needs;
 use crate::admit::{outcome, request};
 use crate::error::RunError;
+use crate::facts::Ending;
 use crate::kernel::id::new_id;
 use crate::run::{self, Contact};
 use crate::runner::{Artifacts, RunOptions};
 use crate::session::core::{Core, refused};
 use crate::session::fork::{Original, drain};
 use crate::session::line::{Copy, Line, protect};
+use crate::session::turn::{Turn, to_the_end};
 use crate::tier::Jar;
-use crate::tier::process::{Head, Purpose};
+use crate::tier::process::Purpose;
 use crate::verdict::Given;
 
 pub(crate) use self::core::Core as SessionCore;
@@ -41,6 +44,8 @@ const MAX_NAME: usize = 100;
 const MAX_VARIABLES: u64 = 1_000;
 /// How long telling them may take.
 const VARIABLES_MS: u64 = 5_000;
+/// How many bytes that may have, if a policy allows results less: so many with the longest names.
+const VARIABLES_BYTES: u64 = MAX_VARIABLES * 16 * MAX_NAME as u64;
 
 /// Code that is run piece by piece and keeps its state. One piece runs at a time; branches run beside each
 /// other. Dropping it ends it, and dropping what was opened first ends its branches too.
@@ -83,6 +88,8 @@ impl Session {
                 return Ok(None);
             }
         }
+        // What it took to make it is nobody's.
+        head.settle();
         let line = Arc::new(Mutex::new(Line::new(head, counted)));
         let session = Session { core, line, is_first: true };
         protect(session.core.clone(), session.line.clone().lock_owned().await);
@@ -120,7 +127,9 @@ impl Session {
 
     /// What the code has defined: names, types, and sizes where they are known. It is the code's own word.
     pub async fn variables(&self) -> Result<Variables, RunError> {
-        let limits = Limits { wall_ms: VARIABLES_MS, ..self.core.policy.limits.clone() };
+        let result_bytes = self.core.policy.limits.result_bytes.max(VARIABLES_BYTES);
+        let limits =
+            Limits { wall_ms: VARIABLES_MS, result_bytes, ..self.core.policy.limits.clone() };
         let message = Message {
             frame: ToJar::Variables { most: MAX_VARIABLES },
             code: Arc::default(),
@@ -131,10 +140,8 @@ impl Session {
         let Reply { outcome, .. } =
             Box::pin(self.perform(message, &limits, options, false)).await?;
         let told = outcome.result.and_then(|result| serde_json::from_str(result.get()).ok());
-        told.ok_or_else(|| {
-            let why = outcome.error.map_or(String::new(), |error| format!(": {}", error.message));
-            refused(format!("the session could not tell its variables{why}"))
-        })
+        // What the code says about it is not the engine's word.
+        told.map(bounded).ok_or_else(|| refused("the session could not tell its variables".into()))
     }
 
     /// Does what takes the line's turn and a place among those that run.
@@ -167,8 +174,11 @@ impl Session {
             both = in_time => both?,
             () = run::cancelled(&mut cancel) => return Err(RunError::Cancelled),
         };
-        // From here on a future that is dropped ends the head, and the line falls back.
+        // From here on a future that is dropped ends the head, and then the line falls back.
+        let mut turn = Turn::new(core);
         let mut head = line.take(core)?;
+        let unprotected = line.unprotected().map(str::to_owned);
+        turn.begins(line);
         let queue_ms = asked.elapsed().as_secs_f64() * 1e3;
         let contact = Contact {
             sink: options.chunks,
@@ -185,57 +195,42 @@ impl Session {
         let ran = Box::pin(run::run(&mut head, message.frame, limits, contact)).await;
         head.hush();
         head.runs(false);
+        head.settle();
         let mut record = match ran {
             Ok(record) => record,
             Err(error) => {
                 drop(head);
-                self.settle(line, None);
+                turn.settle(None);
+                core.check()?;
                 return Err(error.into());
             }
         };
+        // A run that ended with its session did not crash.
+        if core.check().is_err() && matches!(record.ending, Ending::Gone | Ending::PipeClosed) {
+            record.ending = Ending::Cancelled;
+        }
         head.owed = std::mem::take(&mut record.owed);
         let isolation = head.about().isolation.clone();
         let mut outcome =
             outcome(id, queue_ms, record, limits, &message.code, &message.given, isolation);
-        outcome.denials.extend(strays(core.strays()));
+        outcome.denials.extend(strays(head.strays()));
         let keeps = keeps(&outcome, rollback) && head.is_alive();
-        let (state, note) = self.settle(line, keeps.then_some(head));
-        Ok(Reply { outcome, state, note })
-    }
-
-    /// Keeps the head, or falls back; then copies what there is, for the next run.
-    fn settle(
-        &self,
-        mut line: OwnedMutexGuard<Line>,
-        kept: Option<Head>,
-    ) -> (StateAfter, Option<String>) {
-        let answer = match kept {
-            Some(head) => {
-                line.keep(head);
-                (StateAfter::Kept, None)
-            }
-            None => match line.fall_back(&self.core) {
-                Some(0) => (StateAfter::Restored, None),
-                Some(threads) => {
-                    let note = format!(
-                        "the {threads} threads that the session had are gone: what libraries such as \
-                         polars and duckdb keep threads for may wait for ever"
-                    );
-                    (StateAfter::Restored, Some(note))
-                }
-                None => (StateAfter::Ended, self.core.check().err().map(|why| why.to_string())),
-            },
-        };
-        protect(self.core.clone(), line);
-        answer
+        let (state, note) = turn.settle(keeps.then_some(head));
+        let without =
+            unprotected.map(|why| format!("the run had no copy of the state to go back to: {why}"));
+        Ok(Reply { outcome, state, note: note.or(without) })
     }
 
     /// A copy of this session, which goes on beside it. Files are shared.
     pub async fn branch(&self) -> Result<Session, RunError> {
-        let _using = self.core.begin_use()?;
+        let using = self.core.begin_use()?;
         let counted = self.core.count()?;
-        let head = self.line.lock().await.copy(&self.core, Purpose::Branch).await?;
-        let line = Arc::new(Mutex::new(Line::new(head, counted)));
+        let (core, mut line) = (self.core.clone(), self.line.clone().lock_owned().await);
+        let copied = to_the_end(async move {
+            let _using = using;
+            line.copy(&core, Purpose::Branch).await
+        });
+        let line = Arc::new(Mutex::new(Line::new(copied.await?, counted)));
         let branch = Session { core: self.core.clone(), line, is_first: false };
         protect(branch.core.clone(), branch.line.clone().lock_owned().await);
         Ok(branch)
@@ -246,25 +241,34 @@ impl Session {
         if name.is_empty() || name.len() > MAX_NAME {
             return Err(refused(format!("the name of a checkpoint has 1 to {MAX_NAME} bytes")));
         }
-        let _using = self.core.begin_use()?;
-        let mut line = self.line.lock().await;
-        let replaced = line.checkpoints.remove(name);
-        let counted = match replaced {
-            Some((_, counted)) => counted,
-            None => self.core.count()?,
-        };
-        let head = line.copy(&self.core, Purpose::Succession).await?;
-        line.checkpoints.insert(name.into(), (Copy { head, lost_threads: 0 }, counted));
-        Ok(())
+        let using = self.core.begin_use()?;
+        let (core, mut line) = (self.core.clone(), self.line.clone().lock_owned().await);
+        let name = name.to_owned();
+        to_the_end(async move {
+            let _using = using;
+            let has_place = line.checkpoints.contains_key(&name);
+            let counted = if has_place { None } else { Some(core.count()?) };
+            let head = line.copy(&core, Purpose::Succession).await?;
+            let replaced = line.checkpoints.remove(&name).map(|(_, counted)| counted);
+            let counted = counted.or(replaced).map_or_else(|| core.count(), Ok)?;
+            line.checkpoints.insert(name, (Copy { head, lost_threads: 0 }, counted));
+            Ok(())
+        })
+        .await
     }
 
     /// Goes back to the state that was kept under this name, which stays.
     pub async fn rollback(&self, name: &str) -> Result<(), RunError> {
-        let _using = self.core.begin_use()?;
-        let mut line = self.line.clone().lock_owned().await;
-        line.roll_back(&self.core, name).await?;
-        protect(self.core.clone(), line);
-        Ok(())
+        let using = self.core.begin_use()?;
+        let (core, mut line) = (self.core.clone(), self.line.clone().lock_owned().await);
+        let name = name.to_owned();
+        to_the_end(async move {
+            let _using = using;
+            line.roll_back(&core, &name).await?;
+            protect(core, line);
+            Ok(())
+        })
+        .await
     }
 
     /// The names of what is kept.
@@ -310,6 +314,22 @@ struct Message {
     code: Arc<String>,
     given: Given,
     tools: Vec<carboy_protocol::Tool>,
+}
+
+/// What the code says that it has defined, in no more words than are promised.
+fn bounded(mut told: Variables) -> Variables {
+    let most = usize::try_from(MAX_VARIABLES).unwrap_or(usize::MAX);
+    let beyond = told.variables.len().saturating_sub(most) as u64;
+    told.variables.truncate(most);
+    told.more = told.more.saturating_add(beyond);
+    for variable in &mut told.variables {
+        for text in [&mut variable.name, &mut variable.type_name] {
+            if let Some((end, _)) = text.char_indices().nth(MAX_NAME) {
+                text.truncate(end);
+            }
+        }
+    }
+    told
 }
 
 /// Whether the state that a run came to is the session's from now on: it ended well, or in an exception

@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use carboy_sys::seccomp::{Answer, Notification, answer, is_waiting, place};
 use rustix::io::Errno;
@@ -12,39 +13,65 @@ use tokio::time::{Instant as Moment, sleep_until};
 use crate::kernel::blocking::elsewhere;
 use crate::kernel::proc::{self, Status};
 use crate::run::Share;
-use crate::tier::process::{Born, Caller, ProcessJar, Purpose, Routes, Way};
+use crate::tier::process::{Birth, Born, Caller, ProcessJar, Purpose, Routes, Unfit, Way};
 use crate::tier::{Announced, Jar, Ready};
 
 /// How many calls are looked at before everybody else gets a turn.
 const AT_ONCE: usize = 8;
+/// The longest rest after so many calls: little enough of the time, and no fork waits long behind others.
+const REST: Duration = Duration::from_millis(100);
 
-/// Hands out calls until nobody is left under the filter.
+/// What a call was.
+enum Served {
+    /// A part of a fork that the engine asked for.
+    Asked,
+    /// Anything else.
+    Other,
+}
+
+/// Hands out calls until nobody is left under the filter. A session whose calls nobody answers would hang, so
+/// it ends when this cannot go on.
 pub(super) async fn route(jar: Arc<ProcessJar>, routes: Arc<Routes>) {
+    hand_out(&jar, &routes).await;
+    jar.kill();
+}
+
+async fn hand_out(jar: &ProcessJar, routes: &Routes) {
     let Some(listener) = jar.listener() else { return };
     let mut share = Share::new(Moment::now());
     loop {
         // Threads of heads that do not run decide how much there is to do.
         if let Some(until) = share.rests_until() {
-            sleep_until(until).await;
+            sleep_until(until.min(Moment::now() + REST)).await;
         }
         let Ok(ready) = listener.readable().await else { return };
         let mut ready = Ready::Own(ready);
-        let began = Moment::now();
         for _ in 0..AT_ONCE {
+            let began = Moment::now();
             let served = match ready.take() {
-                Ok(Announced::Call(call)) => serve(&jar, &routes, ready.answers(), &call).await,
-                Ok(Announced::Withdrawn) => Ok(()),
+                Ok(Announced::Call(call)) => serve(jar, routes, ready.answers(), &call).await,
+                Ok(Announced::Withdrawn) => Ok(Served::Other),
                 Ok(Announced::Nothing) => break,
-                Ok(Announced::Over) | Err(_) => return,
+                Ok(Announced::Over) => return,
+                Err(error) => Err(error),
             };
-            if served.is_err_and(|error| error.kind() != io::ErrorKind::NotFound) {
-                return;
+            match served {
+                // What the engine asked for itself takes no share of its time, however long it takes.
+                Ok(Served::Asked) => continue,
+                Ok(Served::Other) => {}
+                Err(error) if is_passing(&error) => {}
+                Err(_) => return,
             }
+            let now = Moment::now();
+            share.take(now - began, now);
         }
-        let now = Moment::now();
-        share.take(now - began, now);
         tokio::task::yield_now().await;
     }
+}
+
+/// Whether an error says nothing about the calls that come next: the caller is gone, or a signal came.
+fn is_passing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::Interrupted)
 }
 
 /// Sees to one call. `NotFound` means that its caller is gone.
@@ -53,41 +80,48 @@ async fn serve(
     routes: &Routes,
     listener: &OwnedFd,
     call: &Notification,
-) -> io::Result<()> {
-    let Some(caller) = caller(call.thread) else { return Ok(()) };
+) -> io::Result<Served> {
+    let refused = Answer::Refuse(Errno::PERM.raw_os_error());
+    let caller = caller(call.thread);
     if !is_waiting(listener, call.id) {
-        return Ok(());
+        return Ok(Served::Other);
     }
+    // One that waits and that the kernel does not show is answered all the same, or it would wait for ever.
+    let Some(caller) = caller else {
+        return answer(listener, call.id, refused).map(|()| Served::Other);
+    };
     match routes.way(call, caller, &jar.about().profile) {
-        Way::Queued => Ok(()),
-        Way::Granted | Way::Memory => answer(listener, call.id, Answer::Continue),
-        Way::Stray => answer(listener, call.id, Answer::Refuse(Errno::PERM.raw_os_error())),
+        Way::Queued => Ok(Served::Other),
+        Way::Memory => answer(listener, call.id, Answer::Continue).map(|()| Served::Other),
+        Way::Granted => answer(listener, call.id, Answer::Continue).map(|()| Served::Asked),
+        Way::Stray => answer(listener, call.id, refused).map(|()| Served::Other),
         Way::Hello => {
-            let mut made = furnish(routes, listener, call, caller.process).await;
-            let said = if made.is_ok() {
-                Answer::Succeed
-            } else {
-                Answer::Refuse(Errno::PERM.raw_os_error())
+            let made = furnish(routes, listener, call, caller).await;
+            // A copy whose call does not wait for its answer was not waiting while it was looked at.
+            let made = match made {
+                Ok(born) => match answer(listener, call.id, Answer::Succeed) {
+                    Ok(()) => Ok(born),
+                    Err(_) => Err(unfit(routes, born, LEFT.into())),
+                },
+                Err(unfit) => {
+                    // It is gone already, as a rule.
+                    answer(listener, call.id, refused).ok();
+                    Err(unfit)
+                }
             };
-            let answered = answer(listener, call.id, said);
-            // A copy that does not wait for its answer may have changed what was looked at.
-            if answered.is_err() {
-                made = made.and_then(|born| Err(refuse(routes, &born, WENT_ON.into())));
-            }
             routes.born(made);
-            answered
+            Ok(Served::Asked)
         }
     }
 }
 
-/// A copy that a signal took out of its call.
-const WENT_ON: &str = "the copy did not wait for its pipes";
+/// Why a copy is not taken that went on before it was answered: it could have changed what was looked at.
+const LEFT: &str = "the copy did not wait";
 
-/// Ends a copy that is not taken for one.
-fn refuse(routes: &Routes, born: &Born, why: String) -> String {
-    routes.remove(born.process);
-    proc::kill(&born.pidfd);
-    why
+/// Ends a copy that is not taken.
+fn unfit(routes: &Routes, born: Born, why: String) -> Unfit {
+    routes.remove(born.process, born.inner);
+    Unfit { why, killed: born.kill() }
 }
 
 /// What the kernel says of the process of a thread.
@@ -96,6 +130,7 @@ fn caller(thread: u32) -> Option<Caller> {
     let number = |name| status.number(name);
     Some(Caller {
         process: u32::try_from(number("Tgid:")?).ok()?,
+        inner: status.inner_number()?,
         parent: u32::try_from(number("PPid:")?).ok()?,
         threads: number("Threads:")?,
     })
@@ -107,17 +142,20 @@ async fn furnish(
     routes: &Routes,
     listener: &OwnedFd,
     call: &Notification,
-    process: u32,
-) -> Result<Born, String> {
+    caller: Caller,
+) -> Birth {
+    let process = caller.process;
     let refused = |error: &dyn std::fmt::Display| format!("a copy could not be prepared: {error}");
-    let (ends, purpose) = routes.ends().ok_or("a copy came twice")?;
-    let pid =
-        i32::try_from(process).ok().and_then(Pid::from_raw).ok_or("a process without number")?;
-    let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(|error| refused(&error))?;
+    let unknown = |why: String| Unfit { why, killed: None };
+    let (ends, purpose) = routes.ends().ok_or_else(|| unknown("a copy came twice".into()))?;
+    let pid = i32::try_from(process).ok().and_then(Pid::from_raw);
+    let pid = pid.ok_or_else(|| unknown("a process without number".into()))?;
+    let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(|error| unknown(refused(&error)))?;
     // The number was still its own when the descriptor was made.
     if !is_waiting(listener, call.id) {
-        return Err("the copy ended at once".into());
+        return Err(unknown(LEFT.into()));
     }
+    let born = Born::new(process, caller.inner, pidfd);
     let prepared = async {
         for (number, end) in (1..).zip(&ends) {
             place(listener, call.id, end, number).map_err(|error| refused(&error))?;
@@ -126,9 +164,9 @@ async fn furnish(
         let found = elsewhere(look).await;
         let found = found.unwrap_or_else(|| Err(io::Error::other("nobody looked")));
         let (found, mounts) = found.map_err(|error| refused(&error))?;
-        // If a signal took it out of its call, it could move its descriptors about meanwhile.
+        // A signal may have ended its call meanwhile, and it moved its descriptors about.
         if !is_waiting(listener, call.id) {
-            return Err(WENT_ON.into());
+            return Err(LEFT.into());
         }
         let others = routes.pipes();
         let extra = found.iter().filter(|(number, _)| *number > 4 || *number == 0);
@@ -146,7 +184,8 @@ async fn furnish(
         }
         Ok(())
     };
-    let prepared = prepared.await;
-    let born = Born { process, pidfd };
-    prepared.map_err(|why| refuse(routes, &born, why)).map(|()| born)
+    match prepared.await {
+        Ok(()) => Ok(born),
+        Err(why) => Err(unfit(routes, born, why)),
+    }
 }

@@ -41,6 +41,14 @@ MAX_NAME = 100
 Descriptor = (types.GetSetDescriptorType, types.MemberDescriptorType)
 
 
+SIGNALS: Any = sys.modules["_signal"]
+# What `signal` is made of, without its names for everything.
+sigmask, SIG_BLOCK, SIG_SETMASK = SIGNALS.pthread_sigmask, SIGNALS.SIG_BLOCK, SIGNALS.SIG_SETMASK
+EVERY = SIGNALS.valid_signals()
+# Two of them cannot be blocked.
+MOST_HELD = len(EVERY) - 2
+
+
 class Inbox:
     """What the engine has sent and nobody has taken yet."""
 
@@ -70,6 +78,8 @@ class Head:
         self.calls = Calls()
         self.runs = 0
         self.error: BaseException | None = None
+        # The signals that the code has blocked. Between runs all are.
+        self.mask = sigmask(SIG_BLOCK, EVERY)
         self.begin()
 
     def begin(self) -> None:
@@ -79,49 +89,68 @@ class Head:
         self.first = set(self.space)
 
     def serve(self, message: Any) -> None:
-        """Does what it is told. It does not return."""
+        """Does what it is told. It does not return.
+
+        Between runs no signal of the code comes through, and no thread of it has the pipe: what it began to
+        write there would not be heard to its end.
+        """
+        frames.WRITING.acquire()
         while True:
             if "job" in message:
                 self.run(message["job"])
             elif "fork" in message:
-                fork()
+                fork(message["fork"].get("ended", ()))
             elif "variables" in message:
-                frames.write_frame(self.variables(message["variables"]["most"]))
+                frames.write_whole(self.variables(message["variables"]["most"]))
             elif "import" in message:
                 job.import_late(message["import"]["modules"])
-                frames.write_frame(b'{"done":{}}')
+                frames.write_whole(b'{"done":{}}')
             elif "reap" in message:
-                reap()
-                frames.write_frame(READY)
+                reap(message["reap"]["ended"])
+                frames.write_whole(READY)
             else:
                 job.warm()
                 self.begin()
-                frames.write_frame(READY)
+                frames.write_whole(READY)
             message = self.inbox.next()
 
     def run(self, piece: dict[str, Any]) -> None:
         """Runs a piece of code, and answers."""
-        own = os.getpid()
+        own, name = os.getpid(), f"run-{self.runs + 1}.py"
         self.runs += 1
-        self.error = None
-        body = self.answer(piece, f"run-{self.runs}.py")
+        held: Any = None
+        body, self.error = b"", None
+        frames.WRITING.release()
+        # Handlers of the code may raise until its signals are blocked, wherever this process is then. The
+        # call that blocks them calls those that are due, and no more come after it. So this is no loop and
+        # no function: at each step of those a handler can be called.
+        try:
+            try:
+                body = self.answer(piece, name)
+                held = sigmask(SIG_BLOCK, EVERY)
+            except BaseException as error:
+                self.error = error
+                held = sigmask(SIG_BLOCK, EVERY)
+        except BaseException as error:
+            self.error = self.error or error
+        if held is not None and len(held) < MOST_HELD:
+            self.mask = held
         if os.getpid() != own:
             # A child that the code forked has come to the end of the code. It has no answer to give.
             os._exit(0)
+        if self.error is not None:
+            # Kept: what the code held when it failed is a fact that the engine may look at.
+            body = job.reported(self.error, name, job.flush)
         close()
         # What came for a call that nobody waits for any more may have begun here.
         self.inbox.held, self.calls.held = self.calls.held, bytearray()
-        frames.write_frame(body)
+        frames.write_last_frame(body)
 
     def answer(self, piece: dict[str, Any], name: str) -> bytes:
-        """Runs it, and returns the last frame, whatever it did."""
-        try:
-            self.prepare(piece, name)
-            return self.execute(piece, name)
-        except BaseException as error:
-            # Kept: what the code held when it failed is a fact that the engine may look at.
-            self.error = error
-            return job.reported(error, name, job.flush)
+        """Runs it, and returns the last frame if it ends well."""
+        sigmask(SIG_SETMASK, self.mask)
+        self.prepare(piece, name)
+        return self.execute(piece, name)
 
     def prepare(self, piece: dict[str, Any], name: str) -> None:
         """Puts everything in place that the code finds."""
@@ -160,10 +189,11 @@ class Head:
     def variables(self, most: int) -> bytes:
         """What the code has defined: names, types, and sizes as far as they are told without effort."""
         found = []
-        names = [name for name in self.space if type(name) is str and not name.startswith("_")]
+        # Threads of the code may define more meanwhile.
+        names = [name for name in list(self.space) if type(name) is str and name[:1] != "_"]
         names = [name for name in names if name not in self.first]
         for name in names[:most]:
-            value = self.space[name]
+            value = self.space.get(name)
             entry = {"name": clean(name, MAX_NAME), "type": clean(kind_of(value), MAX_NAME)}
             size = size_of(value)
             found.append(entry if size is None else {**entry, "size": size})
@@ -191,19 +221,19 @@ def size_of(value: Any) -> int | None:
         return None
 
 
-def reap() -> None:
-    """Takes note of every child that has ended."""
-    try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
+def reap(ended: Any) -> None:
+    """Waits for these children, as far as they are this process's own."""
+    for process in ended:
+        try:
+            os.waitpid(process, os.WNOHANG)
+        except OSError:
+            # It is another's.
             pass
-    except OSError:
-        # There is none.
-        pass
 
 
-def fork() -> None:
+def fork(ended: Any) -> None:
     """Makes a copy of this process, which waits for messages of its own."""
-    reap()
+    reap(ended)
     # The library reseeds itself in a fork. A copy is to go on as this process would.
     random: Any = sys.modules.get("random")
     try:
@@ -212,19 +242,21 @@ def fork() -> None:
         state = None
     try:
         is_copy = not os.fork()
-    except OSError as error:
-        frames.write_frame(encode_failure(error))
+    except Exception as error:
+        frames.write_whole(encode_failure(error))
         return
     if not is_copy:
-        frames.write_frame(READY)
+        frames.write_whole(READY)
         return
-    # Another thread may have held it, and is not here.
+    # Another thread may wait for it, and is not here.
     frames.WRITING = _thread.allocate_lock()
+    frames.WRITING.acquire()
     if state:
         random.setstate(state)
-    # Returns when the engine has put pipes in place that are this process's own.
+    # Returns when the engine has put pipes in place that are this process's own. No signal can end it before:
+    # they are all blocked.
     os.setpgid(0, HELLO)
-    frames.write_frame(READY)
+    frames.write_whole(READY)
 
 
 def main(message: Any) -> None:

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use crate::support::*;
 
 /// An engine with a session, or a reason to skip: in nested walls there are none.
-async fn opened(change: impl FnOnce(&mut Limits)) -> Option<(Bench, Session)> {
+pub async fn opened(change: impl FnOnce(&mut Limits)) -> Option<(Bench, Session)> {
     if walls() == Walls::Nested {
         skip("in nested walls there are no sessions");
         return None;
@@ -20,26 +20,26 @@ async fn opened(change: impl FnOnce(&mut Limits)) -> Option<(Bench, Session)> {
 }
 
 /// A policy of which a small machine can hold several sessions.
-fn small(change: impl FnOnce(&mut Limits)) -> Policy {
+pub fn small(change: impl FnOnce(&mut Limits)) -> Policy {
     policy(|limits| {
         limits.session_memory_bytes = 128 << 20;
         change(limits);
     })
 }
 
-async fn run(session: &Session, code: &str) -> Reply {
+pub async fn run(session: &Session, code: &str) -> Reply {
     session.run(code).await.unwrap()
 }
 
 /// The result of code that ends well.
-async fn value(session: &Session, code: &str) -> String {
+pub async fn value(session: &Session, code: &str) -> String {
     let reply = run(session, code).await;
     assert_eq!(reply.state, StateAfter::Kept, "{reply:#?}");
     result(&reply.outcome)
 }
 
 /// Closes both, and shows that nothing is left.
-async fn close(bench: Bench, session: Session) {
+pub async fn close(bench: Bench, session: Session) {
     session.close().await;
     assert!(is_gone(session.process()));
     drop(session);

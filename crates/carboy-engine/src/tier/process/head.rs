@@ -59,6 +59,12 @@ pub(crate) struct Head {
     began: Timespec,
     /// The most memory that it was seen with.
     peak: AtomicU64,
+    /// Its number in the jar.
+    inner: u32,
+    /// Processor time that the process it was copied from used for that, if it runs nothing itself.
+    inherited_us: u64,
+    /// What it had used when its last run ended.
+    settled_us: u64,
     /// What it has not read of a frame of its last run.
     pub owed: Vec<u8>,
 }
@@ -73,7 +79,7 @@ impl Head {
         routes: Arc<Routes>,
         baseline: Baseline,
     ) -> Result<Head, EngineError> {
-        let Born { process: pid, pidfd } = born;
+        let (pid, inner) = (born.process, born.inner);
         let status = Status::open(pid).while_doing("look at a head")?;
         let seen = Status::read(&status).while_doing("look at a head")?;
         let first = Status::of(jar.about().pid).while_doing("look at a jar")?;
@@ -86,14 +92,19 @@ impl Head {
         let answers = jar.listener().map(|listener| listener.get_ref().try_clone());
         let answers = answers.unwrap_or_else(|| Err(io::Error::other("there is no listener")));
         let answers = Arc::new(answers.while_doing("answer a head's filter")?);
+        let [stdout, stderr, frames] = [receiver(stdout)?, receiver(stderr)?, receiver(frames)?];
+        let job = pipe::Sender::from_owned_fd(job).while_doing("watch a head's pipe")?;
+        // From here on it is ended by the head that is made of it.
+        let pidfd = born.taken().ok_or_else(|| io::Error::other("it was taken before"));
+        let pidfd = watched(pidfd.while_doing("watch a head")?).while_doing("watch a head")?;
         let calls = routes.add(pid, pipes);
         let io = Io {
-            stdout: receiver(stdout)?,
-            stderr: receiver(stderr)?,
-            frames: receiver(frames)?,
-            job: pipe::Sender::from_owned_fd(job).while_doing("watch a head's pipe")?,
+            stdout,
+            stderr,
+            frames,
+            job,
             listener: Listener::Routed(Routed { calls, next: None, answers }),
-            pidfd: watched(pidfd).while_doing("watch a head")?,
+            pidfd,
         };
         let about = About {
             pid,
@@ -103,7 +114,35 @@ impl Head {
         };
         let began = clock_gettime(ClockId::RealtimeCoarse);
         let peak = AtomicU64::new(0);
-        Ok(Head { about, io, status, jar, routes, began, peak, owed: vec![] })
+        Ok(Head {
+            about,
+            io,
+            status,
+            jar,
+            routes,
+            began,
+            peak,
+            inner,
+            inherited_us: 0,
+            settled_us: 0,
+            owed: vec![],
+        })
+    }
+
+    /// Its next run is charged with this too.
+    pub fn charge(&mut self, cpu_us: u64) {
+        self.inherited_us += cpu_us;
+    }
+
+    /// What it has used up to now belongs to runs that have ended. What it uses until its next run begins
+    /// belongs to that: it is copied meanwhile, and code can take part in that.
+    pub fn settle(&mut self) {
+        self.settled_us += self.cpu_us().unwrap_or(0);
+    }
+
+    /// Processor time as a head counts it, of what the kernel counted.
+    fn since_settled(&self, kernel_us: u64) -> u64 {
+        (kernel_us + self.inherited_us).saturating_sub(self.settled_us)
     }
 
     /// Lets it go on, for a run or a fork.
@@ -115,6 +154,11 @@ impl Head {
     /// Whether calls of it are answered by a run.
     pub fn runs(&self, is_running: bool) {
         self.routes.runs(self.about.pid, is_running);
+    }
+
+    /// How many calls were refused to it because it was not to run anything, since this was last asked.
+    pub fn strays(&self) -> u64 {
+        self.routes.strays(self.about.pid)
     }
 
     /// Where it can be told something, and where it answers.
@@ -185,8 +229,9 @@ impl Jar for Head {
         true
     }
 
+    /// Since its last run ended.
     fn cpu_us(&self) -> io::Result<u64> {
-        cpu_time(self.about.pid)
+        Ok(self.since_settled(cpu_time(self.about.pid)?))
     }
 
     fn sample(&self) -> Option<Sample> {
@@ -256,13 +301,13 @@ impl Jar for Head {
         let slow = EngineError::TooSlow { what: "ending a head", seconds: REAP.as_secs() };
         let ended = timeout(REAP, self.io.pidfd.readable()).await.map_err(|_| slow)?;
         ended.while_doing("watch a head")?.retain_ready();
-        // Nobody waits for it before it is told to, unless the code of its parent does; then it is not
-        // known how it ended.
+        // Nobody waits for it before it is removed from the routes, unless the code of its parent does; then
+        // it is not known how it ended.
         let (code, signal) = proc::ended_with(self.about.pid).unwrap_or_default();
         Ok(Exit {
             code,
             signal,
-            cpu_us: cpu_time(self.about.pid).unwrap_or(0),
+            cpu_us: self.since_settled(cpu_time(self.about.pid).unwrap_or(0)),
             peak_memory_bytes: self.peak.load(Ordering::Relaxed),
         })
     }
@@ -271,6 +316,6 @@ impl Jar for Head {
 impl Drop for Head {
     fn drop(&mut self) {
         self.kill();
-        self.routes.remove(self.about.pid);
+        self.routes.remove(self.about.pid, self.inner);
     }
 }

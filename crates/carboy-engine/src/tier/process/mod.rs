@@ -35,7 +35,7 @@ pub(crate) use head::{Ends, Head};
 use jar::Made;
 pub(crate) use jar::ProcessJar;
 use preload::Preloads;
-pub(crate) use routes::{Born, Caller, Purpose, Routes, Way};
+pub(crate) use routes::{Birth, Born, Caller, Purpose, Routes, Unfit, Way};
 use scratch::Scratch;
 use zygote::Zygote;
 

@@ -5,7 +5,7 @@
 //! pass: the first plain fork of the main thread of the process that was told to. Exactly one process is
 //! then taken for its copy: one whose parent that is, that nobody knows yet, and that makes itself known.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -14,7 +14,7 @@ use carboy_sys::name_of;
 use carboy_sys::seccomp::Notification;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::kernel::proc::FileId;
+use crate::kernel::proc::{self, FileId};
 
 /// The flags with which a C library forks: CLONE_CHILD_SETTID, CLONE_CHILD_CLEARTID, SIGCHLD. Nothing is
 /// shared with the parent, which would be the danger in other ones.
@@ -26,6 +26,8 @@ const HELLO: u64 = 0x5e55;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Caller {
     pub process: u32,
+    /// Its number in the jar.
+    pub inner: u32,
     pub parent: u32,
     pub threads: u64,
 }
@@ -45,10 +47,47 @@ pub(crate) enum Way {
     Stray,
 }
 
-/// A copy that was waited for.
+/// A copy that was waited for. Dropping it ends it: whoever goes on with it takes the descriptor out.
 pub(crate) struct Born {
     pub process: u32,
-    pub pidfd: OwnedFd,
+    /// Its number in the jar.
+    pub inner: u32,
+    pidfd: Option<OwnedFd>,
+}
+
+impl Born {
+    pub fn new(process: u32, inner: u32, pidfd: OwnedFd) -> Born {
+        Born { process, inner, pidfd: Some(pidfd) }
+    }
+
+    /// Ends it. The descriptor tells when it is gone.
+    pub fn kill(self) -> Option<OwnedFd> {
+        if let Some(pidfd) = &self.pidfd {
+            proc::kill(pidfd);
+        }
+        self.taken()
+    }
+
+    /// What holds it from now on.
+    pub fn taken(mut self) -> Option<OwnedFd> {
+        self.pidfd.take()
+    }
+}
+
+impl Drop for Born {
+    fn drop(&mut self) {
+        if let Some(pidfd) = &self.pidfd {
+            proc::kill(pidfd);
+        }
+    }
+}
+
+/// Why a copy was not taken.
+#[derive(Debug)]
+pub(crate) struct Unfit {
+    pub why: String,
+    /// The copy, if it was found and killed.
+    pub killed: Option<OwnedFd>,
 }
 
 /// What a copy is made for.
@@ -61,7 +100,7 @@ pub(crate) enum Purpose {
 }
 
 /// What comes of a fork: a copy, or why it was refused.
-pub(crate) type Birth = Result<Born, String>;
+pub(crate) type Birth = Result<Born, Unfit>;
 
 /// A fork under way.
 struct Forking {
@@ -80,15 +119,33 @@ struct Route {
     held_bytes: u64,
     /// Its pipes.
     pipes: [FileId; 4],
+    /// How many calls were refused because it was not to run anything.
+    strays: u64,
 }
 
 #[derive(Default)]
 struct State {
     heads: HashMap<u32, Route>,
-    /// Those that were ended, and may not be gone.
-    ended: HashSet<u32>,
+    /// Those that were ended, and may not be gone, with their numbers in the jar. How they ended is known, or
+    /// nobody wants to know it.
+    ended: HashMap<u32, u32>,
     forking: Option<Forking>,
-    strays: u64,
+    is_over: bool,
+}
+
+impl State {
+    /// Counts a call that was refused for whom it concerns: the head that made it, or that was told to make
+    /// the copy that made it.
+    fn stray(&mut self, caller: Caller) {
+        let owner = if self.heads.contains_key(&caller.process) {
+            caller.process
+        } else {
+            self.forking.as_ref().map_or(caller.parent, |forking| forking.parent)
+        };
+        if let Some(route) = self.heads.get_mut(&owner) {
+            route.strays += 1;
+        }
+    }
 }
 
 /// The heads of a session by process, and the fork that is under way.
@@ -103,16 +160,16 @@ impl Routes {
     /// From here on the calls of this process have a queue, while it runs something.
     pub fn add(&self, process: u32, pipes: [FileId; 4]) -> mpsc::UnboundedReceiver<Notification> {
         let (calls, queue) = mpsc::unbounded_channel();
-        let route = Route { calls, is_running: false, held_bytes: 0, pipes };
+        let route = Route { calls, is_running: false, held_bytes: 0, pipes, strays: 0 };
         self.lock().heads.insert(process, route);
         queue
     }
 
-    /// This process was ended.
-    pub fn remove(&self, process: u32) {
+    /// This process, which has that number in the jar, was ended.
+    pub fn remove(&self, process: u32, inner: u32) {
         let mut state = self.lock();
         state.heads.remove(&process);
-        state.ended.insert(process);
+        state.ended.insert(process, inner);
     }
 
     /// Whether calls of this process are answered by whoever runs something in it.
@@ -131,23 +188,34 @@ impl Routes {
         state.heads.values().map(|route| route.held_bytes).sum()
     }
 
-    /// How many calls were refused because their process was not to run anything, since this was last
+    /// How many calls of this process were refused because it was not to run anything, since this was last
     /// asked.
-    pub fn strays(&self) -> u64 {
-        std::mem::take(&mut self.lock().strays)
+    pub fn strays(&self, process: u32) -> u64 {
+        self.lock().heads.get_mut(&process).map_or(0, |route| std::mem::take(&mut route.strays))
+    }
+
+    /// What was refused to a copy while it was made is told by the one that it was copied from, if that is a
+    /// head.
+    pub fn hand_over_strays(&self, copy: u32, original: u32) {
+        let mut state = self.lock();
+        if state.heads.contains_key(&original) {
+            let strays =
+                state.heads.get_mut(&copy).map_or(0, |route| std::mem::take(&mut route.strays));
+            state.heads.entry(original).and_modify(|route| route.strays += strays);
+        }
     }
 
     /// The processes of all heads, and of those that were ended.
     pub fn known(&self) -> Vec<u32> {
         let state = self.lock();
-        state.heads.keys().chain(&state.ended).copied().collect()
+        state.heads.keys().chain(state.ended.keys()).copied().collect()
     }
 
-    /// How many of those that were ended are still there, which is for the caller to find out.
-    pub fn unreaped(&self, is_there: impl Fn(u32) -> bool) -> usize {
+    /// Those of the ended that are still there, which is for the caller to find out: their numbers in the jar.
+    pub fn unreaped(&self, is_there: impl Fn(u32) -> bool) -> Vec<u32> {
         let mut state = self.lock();
-        state.ended.retain(|process| is_there(*process));
-        state.ended.len()
+        state.ended.retain(|process, _| is_there(*process));
+        state.ended.values().copied().collect()
     }
 
     /// The pipes of all heads.
@@ -165,8 +233,19 @@ impl Routes {
         let (born, birth) = oneshot::channel();
         let (ends, born) = (Some(ends), Some(born));
         let forking = Forking { parent, granted: false, purpose, ends, born };
-        self.lock().forking = Some(forking);
+        let mut state = self.lock();
+        if !state.is_over {
+            state.forking = Some(forking);
+        }
+        drop(state);
         (Expected(self), birth)
+    }
+
+    /// Nobody answers calls any more: nothing comes of a fork that is under way, or of one that is asked for.
+    pub fn close(&self) {
+        let mut state = self.lock();
+        state.is_over = true;
+        state.forking = None;
     }
 
     /// What is to be done with a call.
@@ -193,7 +272,7 @@ impl Routes {
         if profile.judge(call.call, &call.args) == Verdict::Grant(Grant::Memory) {
             return Way::Memory;
         }
-        state.strays += 1;
+        state.stray(caller);
         Way::Stray
     }
 
@@ -207,7 +286,7 @@ impl Routes {
     /// Says what came of the fork.
     pub fn born(&self, birth: Birth) {
         let sender = self.lock().forking.as_mut().and_then(|forking| forking.born.take());
-        // If nobody waits any more, a copy is ended with its pidfd's owner.
+        // If nobody waits any more, the copy is dropped, and ends.
         if let Some(sender) = sender {
             sender.send(birth).ok();
         }
@@ -218,9 +297,9 @@ impl Routes {
 pub(crate) struct Expected<'a>(&'a Routes);
 
 impl Expected<'_> {
-    /// Whether it was used.
-    pub fn was_granted(&self) -> bool {
-        self.0.lock().forking.as_ref().is_some_and(|forking| forking.granted)
+    /// Grants it no more; whether it was used.
+    pub fn withdraw(&self) -> bool {
+        self.0.lock().forking.take().is_some_and(|forking| forking.granted)
     }
 }
 
@@ -261,7 +340,7 @@ mod tests {
     }
 
     fn caller(process: u32, parent: u32, threads: u64) -> Caller {
-        Caller { process, parent, threads }
+        Caller { process, inner: 7, parent, threads }
     }
 
     fn ends() -> [OwnedFd; 4] {
@@ -299,7 +378,13 @@ mod tests {
         // The kernel decides on memory, whoever asks.
         let mmap = call(HEAD, "mmap", &[0, 8 << 20, 3, 0x22]);
         assert_eq!(place.way(&mmap, caller(HEAD, 1, 1)), Way::Memory);
-        assert_eq!((place.routes.strays(), place.routes.strays()), (2, 0));
+        // One of the head itself, and one of a child of it.
+        assert_eq!((place.routes.strays(HEAD), place.routes.strays(HEAD)), (2, 0));
+        let _copy = place.routes.add(COPY, [(0, 0); 4]);
+        assert_eq!(place.way(&socket, caller(COPY, HEAD, 1)), Way::Stray);
+        assert_eq!(place.routes.strays(HEAD), 0);
+        place.routes.hand_over_strays(COPY, HEAD);
+        assert_eq!((place.routes.strays(COPY), place.routes.strays(HEAD)), (0, 1));
     }
 
     #[test]
@@ -316,16 +401,60 @@ mod tests {
         }
         assert_eq!(place.way(&call(HEAD + 1, "clone", &[u64::from(FORK)]), own), Way::Stray);
         assert_eq!(place.way(&fork, caller(300, 1, 1)), Way::Stray);
-        assert!(!expected.was_granted());
         assert_eq!(place.way(&fork, own), Way::Granted);
-        assert!(expected.was_granted());
         assert_eq!(place.way(&fork, own), Way::Stray);
         assert_eq!(
             place.way(&call(COPY, "clone", &[u64::from(FORK)]), caller(COPY, HEAD, 1)),
             Way::Stray
         );
-        drop(expected);
+        assert!(expected.withdraw());
         assert_eq!(place.way(&fork, own), Way::Stray);
+        let (expected, _birth) = place.routes.expect(HEAD, Purpose::Branch, ends());
+        assert!(!expected.withdraw());
+        assert_eq!(place.way(&fork, own), Way::Stray);
+    }
+
+    #[test]
+    fn a_copy_that_nobody_takes_is_ended() {
+        let sleep = || {
+            let child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+            let pid = rustix::process::Pid::from_child(&child);
+            let pidfd = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty());
+            (child, pidfd.unwrap())
+        };
+        let place = Place::new();
+        let (expected, birth) = place.routes.expect(HEAD, Purpose::Branch, ends());
+        let (mut child, pidfd) = sleep();
+        drop(birth);
+        place.routes.born(Ok(Born::new(child.id(), 7, pidfd)));
+        assert!(!child.wait().unwrap().success());
+        drop(expected);
+        // It came in time, and whoever waited went away before it looked.
+        let (expected, birth) = place.routes.expect(HEAD, Purpose::Branch, ends());
+        let (mut child, pidfd) = sleep();
+        place.routes.born(Ok(Born::new(child.id(), 7, pidfd)));
+        drop((expected, birth));
+        assert!(!child.wait().unwrap().success());
+        // One that was taken goes on.
+        let (mut child, pidfd) = sleep();
+        let taken = Born::new(child.id(), 7, pidfd).taken();
+        assert!(taken.is_some() && child.try_wait().unwrap().is_none());
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn nobody_waits_for_a_copy_when_it_is_over() {
+        let place = Place::new();
+        let (_expected, mut birth) = place.routes.expect(HEAD, Purpose::Branch, ends());
+        assert!(matches!(birth.try_recv(), Err(oneshot::error::TryRecvError::Empty)));
+        place.routes.close();
+        assert!(matches!(birth.try_recv(), Err(oneshot::error::TryRecvError::Closed)));
+        let (expected, mut birth) = place.routes.expect(HEAD, Purpose::Branch, ends());
+        assert!(matches!(birth.try_recv(), Err(oneshot::error::TryRecvError::Closed)));
+        let fork = call(HEAD, "clone", &[u64::from(FORK)]);
+        assert_eq!(place.way(&fork, caller(HEAD, 1, 1)), Way::Stray);
+        assert!(!expected.withdraw());
     }
 
     #[test]
@@ -345,7 +474,7 @@ mod tests {
         assert_eq!(place.way(&hello, copy), Way::Hello);
         assert!(place.routes.ends().is_some_and(|(_, purpose)| purpose == Purpose::Branch));
         assert!(place.routes.ends().is_none());
-        place.routes.born(Err("no".into()));
+        place.routes.born(Err(Unfit { why: "no".into(), killed: None }));
         assert!(birth.try_recv().is_ok_and(|birth| birth.is_err()));
         assert_eq!(place.way(&hello, copy), Way::Stray);
     }
@@ -354,10 +483,10 @@ mod tests {
     fn what_was_ended_is_known_until_it_is_gone() {
         let place = Place::new();
         assert_eq!(place.routes.holds(HEAD, 5), 5);
-        place.routes.remove(HEAD);
+        place.routes.remove(HEAD, 7);
         assert_eq!((place.routes.known(), place.routes.holds(HEAD, 5)), (vec![HEAD], 0));
-        assert_eq!(place.routes.unreaped(|process| process == HEAD), 1);
-        assert_eq!(place.routes.unreaped(|_| false), 0);
+        assert_eq!(place.routes.unreaped(|process| process == HEAD), [7]);
+        assert!(place.routes.unreaped(|_| false).is_empty());
         assert!(place.routes.known().is_empty());
     }
 }

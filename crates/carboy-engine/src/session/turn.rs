@@ -1,0 +1,76 @@
+//! What is seen to its end even if the caller goes away: the turn of a run, and the making of copies.
+
+use std::sync::Arc;
+
+use carboy_protocol::StateAfter;
+use tokio::sync::OwnedMutexGuard;
+
+use crate::error::RunError;
+use crate::session::core::{Core, refused};
+use crate::session::line::{Line, protect};
+use crate::tier::process::Head;
+
+/// A line whose head is out for a run. When it is dropped, the line goes on from the copy, which is copied
+/// in turn.
+pub(super) struct Turn<'a> {
+    core: &'a Arc<Core>,
+    line: Option<OwnedMutexGuard<Line>>,
+}
+
+impl<'a> Turn<'a> {
+    /// One that has not begun.
+    pub fn new(core: &'a Arc<Core>) -> Turn<'a> {
+        Turn { core, line: None }
+    }
+
+    /// The head of this line was taken out.
+    pub fn begins(&mut self, line: OwnedMutexGuard<Line>) {
+        self.line = Some(line);
+    }
+
+    /// Keeps the head, or falls back; then copies what there is, for the next run.
+    pub fn settle(mut self, kept: Option<Head>) -> (StateAfter, Option<String>) {
+        let Some(mut line) = self.line.take() else { return (StateAfter::Ended, None) };
+        if let Err(why) = self.core.check() {
+            return (StateAfter::Ended, Some(why.to_string()));
+        }
+        let answer = match kept {
+            Some(head) => {
+                line.keep(head);
+                (StateAfter::Kept, None)
+            }
+            None => match line.fall_back(self.core) {
+                Some(0) => (StateAfter::Restored, None),
+                Some(threads) => {
+                    let note = format!(
+                        "the {threads} threads that the session had are gone: what libraries such as \
+                         polars and duckdb keep threads for may wait for ever"
+                    );
+                    (StateAfter::Restored, Some(note))
+                }
+                None => (StateAfter::Ended, Some(self.core.ended().to_string())),
+            },
+        };
+        protect(self.core.clone(), line);
+        answer
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        if let Some(mut line) = self.line.take()
+            && line.fall_back(self.core).is_some()
+        {
+            protect(self.core.clone(), line);
+        }
+    }
+}
+
+/// Does something that wakes a head. A caller who goes away does not cut it short: it would leave a head
+/// that goes on, or a copy that nobody knows.
+pub(super) async fn to_the_end<T: Send + 'static>(
+    work: impl Future<Output = Result<T, RunError>> + Send + 'static,
+) -> Result<T, RunError> {
+    let done = tokio::spawn(work).await;
+    done.unwrap_or_else(|_| Err(refused("the session is over: its engine was ended".into())))
+}

@@ -1,0 +1,388 @@
+//! What code does against its own session while that is copied, and who else must not notice.
+
+use std::time::{Duration, Instant};
+
+use carboy_engine::Session;
+use carboy_protocol::{Kind, LimitName, ProcessExit, Reply, StateAfter};
+
+use crate::sessions::{close, opened, run, small, value};
+use crate::support::*;
+
+/// Code that uses the fork it is granted against the session, from the moment `armed` is set.
+const LEAVES: &str = "
+import os
+armed = False
+def parent():
+    if armed:
+        os._exit(0)
+def child():
+    if armed:
+        for number in range(1, 5):
+            os.close(number)
+        while True:
+            pass
+os.register_at_fork(after_in_parent=parent, after_in_child=child)
+";
+
+#[tokio::test]
+async fn a_copy_that_nobody_knows_ends_the_session() {
+    // One whose parent leaves it behind, after a run and in what a checkpoint is copied from.
+    let Some((bench, session)) = opened(|_| {}).await else { return };
+    run(&session, LEAVES).await;
+    run(&session, "armed = True").await;
+    assert_over_with_all(&session).await;
+    drop(session);
+    let session = bench.engine.session(&small(|_| {})).await.unwrap();
+    let counts = "n = 0\ndef before():\n    global n, armed\n    n += 1\n    armed = n == 3\n";
+    let arms = "os.register_at_fork(before=before)";
+    run(&session, &format!("{LEAVES}{counts}{arms}")).await;
+    session.checkpoint("a").await.unwrap();
+    assert!(session.rollback("a").await.is_err());
+    assert_over_with_all(&session).await;
+    drop(session);
+    // One that says it has failed, and has not.
+    let session = bench.engine.session(&small(|_| {})).await.unwrap();
+    let lies = "
+import os
+fork = os.fork
+def lie():
+    if fork():
+        raise OSError(11, 'not the words of an engine')
+    while True:
+        pass
+os.fork = lie
+";
+    run(&session, lies).await;
+    let over = session.run("1").await.unwrap_err().to_string();
+    assert!(over.contains("errno 11") && !over.contains("not the words"), "{over}");
+    assert_over_with_all(&session).await;
+    drop(session);
+    bench.close().await;
+}
+
+/// A session is over as soon as it is asked for something, and nothing of it is left.
+async fn assert_over_with_all(session: &Session) {
+    let over = session.run("1").await.unwrap_err();
+    assert!(over.to_string().contains("the session is over"), "{over}");
+    wait_until_gone(
+        &descendants(session.process()).into_iter().chain([session.process()]).collect(),
+    );
+}
+
+#[tokio::test]
+async fn a_fork_is_no_way_to_processor_time() {
+    let Some((bench, session)) = opened(|_| {}).await else { return };
+    for when in ["before", "after_in_parent", "after_in_child"] {
+        let session = bench.engine.session(&small(|_| {})).await.unwrap();
+        let hook = format!(
+            "import os\ndef hook():\n    while True: pass\nos.register_at_fork({when}=hook)"
+        );
+        run(&session, &hook).await;
+        // On a busy machine the time on the clock may pass first.
+        let over = session.run("1").await.unwrap_err();
+        assert!(over.to_string().contains("its state could not be copied"), "{when}: {over}");
+    }
+    close(bench, session).await;
+}
+
+#[tokio::test]
+async fn a_copy_whose_call_is_interrupted_takes_no_pipe_along() {
+    let Some((bench, mut session)) = opened(|_| {}).await else { return };
+    // A timer ends the call in which the copy is looked at. It hides the pipe of the one that it was copied
+    // from, moves it about while somebody looks, and answers as if nothing had been.
+    let hook = "
+import os, signal, time
+n = 0
+def before():
+    global n
+    n += 1
+def child():
+    global n
+    if n < 2:
+        return
+    plain = os.dup2(os.open('x', os.O_RDWR | os.O_CREAT), 61)
+    for number in range(5, 60):
+        if number != plain:
+            os.dup2(plain, number)
+    os.dup2(4, 60)
+    signal.signal(signal.SIGALRM, lambda *_: None)
+    own = os.fstat(4).st_ino
+    signal.setitimer(signal.ITIMER_REAL, 0.0003 + (time.time_ns() // 1000 % 50) * 0.000008)
+    while True:
+        try:
+            os.setpgid(0, 0x5e55)
+            break
+        except InterruptedError:
+            if os.fstat(4).st_ino != own:
+                until = time.monotonic() + 0.01
+                while time.monotonic() < until:
+                    os.dup2(60, 5), os.dup2(plain, 60)
+                    for _ in range(1000): pass
+                    os.dup2(5, 60), os.dup2(plain, 5)
+                    for _ in range(1000): pass
+                os.dup2(60, 5), os.dup2(plain, 60)
+                break
+        except PermissionError:
+            os._exit(0)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    n = -1000
+    real = os.setpgid
+    def fake(*_):
+        os.setpgid = real
+    os.setpgid = fake
+os.register_at_fork(before=before, after_in_child=child)
+";
+    run(&session, hook).await;
+    let look = "import os, stat\nany(stat.S_ISFIFO(os.fstat(n).st_mode) for n in range(5, 61))";
+    for _ in 0..12 {
+        if let Ok(branch) = session.branch().await {
+            let found = branch.run(look).await.unwrap().outcome;
+            assert!(found.error.is_some() || result(&found) == "false", "{found:#?}");
+        }
+        if session.run("n = 0").await.is_err() {
+            // A copy that could not be held ended it.
+            assert_over_with_all(&session).await;
+            session = bench.engine.session(&small(|_| {})).await.unwrap();
+            run(&session, hook).await;
+        }
+    }
+    close(bench, session).await;
+}
+
+#[tokio::test]
+async fn a_checkpoint_that_cannot_be_replaced_is_kept() {
+    let Some((bench, session)) = opened(|_| {}).await else { return };
+    run(&session, "x = 1").await;
+    session.checkpoint("a").await.unwrap();
+    run(
+        &session,
+        "x = 2\nimport threading\ngo = threading.Event()\nthreading.Thread(target=go.wait).start()",
+    )
+    .await;
+    assert!(session.checkpoint("a").await.is_err());
+    assert_eq!(session.checkpoints().await.unwrap(), ["a"]);
+    session.rollback("a").await.unwrap();
+    assert_eq!(value(&session, "x").await, "1");
+    close(bench, session).await;
+}
+
+#[tokio::test]
+async fn a_session_takes_no_work_after_its_lifetime() {
+    let Some((bench, session)) = opened(|limits| limits.lifetime_ms = 1_000).await else { return };
+    let began = Instant::now();
+    // Somebody always uses it.
+    let (long, over) = tokio::join!(session.run("import time\ntime.sleep(2)\n1"), async {
+        loop {
+            if let Err(over) = session.checkpoints().await {
+                return over;
+            }
+            assert!(began.elapsed() < LONG);
+        }
+    });
+    let says_old = |over: carboy_engine::RunError| {
+        assert!(over.to_string().contains(&LimitName::LifetimeMs.row().crossed(1_000)), "{over}");
+    };
+    says_old(over);
+    match long {
+        Ok(long) => assert_eq!(result(&long.outcome), "1"),
+        // On a slow machine it was as old when it stood.
+        Err(over) => says_old(over),
+    }
+    drop(session);
+    bench.close().await;
+}
+
+#[tokio::test]
+async fn a_caller_who_goes_away_leaves_no_head_that_goes_on() {
+    let Some((bench, session)) = opened(|_| {}).await else { return };
+    // The third fork, which is that of the checkpoint, takes its time.
+    let slow = "
+import os, time
+n = 0
+def before():
+    global n
+    n += 1
+    if n == 3:
+        time.sleep(1)
+os.register_at_fork(before=before)
+";
+    run(&session, slow).await;
+    session.checkpoint("a").await.unwrap();
+    let cut = Duration::from_millis(300);
+    assert!(tokio::time::timeout(cut, session.rollback("a")).await.is_err());
+    // It was gone back to all the same, and the one that was copied is stopped.
+    assert_eq!(value(&session, "n").await, "4");
+    let process = session.process();
+    let stopped = || {
+        descendants(process).into_iter().all(|pid| {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            stat.rsplit_once(')').is_none_or(|(_, rest)| !rest.trim_start().starts_with(['R', 'S']))
+        })
+    };
+    let started = Instant::now();
+    while !stopped() {
+        assert!(started.elapsed() < LONG);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    close(bench, session).await;
+}
+
+#[tokio::test]
+async fn hooks_of_a_fork_use_the_time_of_the_next_run() {
+    let Some((bench, session)) = opened(|limits| limits.cpu_ms = 2_000).await else { return };
+    let hook = "
+import os, time
+wanted = 0.3
+def burn():
+    until = time.process_time() + wanted
+    while time.process_time() < until:
+        pass
+os.register_at_fork(before=burn)
+";
+    let first = run(&session, hook).await;
+    let next = run(&session, "wanted = 0").await;
+    assert!(next.outcome.usage.cpu_ms >= 290.0, "{:?}", next.outcome.usage);
+    // It is counted once, and what earlier runs used is nobody's.
+    let last = run(&session, "1").await;
+    let used = [&first, &last].map(|reply| reply.outcome.usage.cpu_ms);
+    assert!(used.iter().all(|cpu_ms| *cpu_ms < 290.0), "{used:?}");
+    close(bench, session).await;
+}
+
+#[tokio::test]
+async fn the_run_after_a_caller_went_away_is_protected_too() {
+    let Some((bench, session)) = opened(|_| {}).await else { return };
+    run(&session, "x = 1\nimport os").await;
+    for _ in 0..3 {
+        let cut = Duration::from_millis(200);
+        let forever = session.run("x = 2\nwhile True: pass");
+        assert!(tokio::time::timeout(cut, forever).await.is_err());
+        let died = run(&session, "x = 3\nos._exit(1)").await;
+        assert_eq!(died.state, StateAfter::Restored, "{died:#?}");
+        assert_eq!(value(&session, "x").await, "1");
+    }
+    close(bench, session).await;
+}
+
+#[tokio::test]
+async fn who_runs_when_the_session_is_closed_is_told_so() {
+    let Some((bench, session)) = opened(|_| {}).await else { return };
+    let branch = session.branch().await.unwrap();
+    run(&branch, "1").await;
+    let sleeps = "import time\nprint('here', flush=True)\ntime.sleep(1000)";
+    let has_begun = async {
+        let started = Instant::now();
+        // Both heads run, and their copies are stopped.
+        while states(session.process()).iter().filter(|state| **state != 'T').count() < 2 {
+            assert!(started.elapsed() < LONG);
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        session.close().await;
+    };
+    let (own, other, ()) = tokio::join!(session.run(sleeps), branch.run(sleeps), has_begun);
+    for reply in [own, other] {
+        let over = match reply {
+            // It had not begun.
+            Err(over) => over.to_string(),
+            Ok(Reply { outcome, state, note }) => {
+                assert_eq!((error(&outcome).kind, state), (Kind::Cancelled, StateAfter::Ended));
+                note.unwrap()
+            }
+        };
+        assert!(over.contains("the session is over: it was closed"), "{over}");
+    }
+    drop((branch, session));
+    bench.close().await;
+}
+
+/// The states of all processes below this one, as the kernel writes them.
+fn states(process: u32) -> Vec<char> {
+    let state = |pid: u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.rsplit_once(')')?.1.trim_start().chars().next()
+    };
+    descendants(process).into_iter().filter_map(state).filter(|state| *state != 'Z').collect()
+}
+
+#[tokio::test]
+async fn how_a_head_ended_is_known_although_others_are_copied() {
+    let Some((bench, session)) = opened(|_| {}).await else { return };
+    run(&session, "import ctypes").await;
+    let branch = session.branch().await.unwrap();
+    let crashes = async {
+        for _ in 0..15 {
+            let died = run(&session, "ctypes.string_at(0)").await;
+            assert_eq!(error(&died.outcome).exit, Some(ProcessExit::Signal(11)), "{died:#?}");
+        }
+    };
+    let copies = async {
+        loop {
+            run(&branch, "1").await;
+        }
+    };
+    tokio::select! {
+        () = crashes => {}
+        () = copies => {}
+    }
+    drop(branch);
+    close(bench, session).await;
+}
+
+#[tokio::test]
+async fn a_copy_that_is_missing_is_told() {
+    let Some((bench, session)) = opened(|_| {}).await else { return };
+    let fails = "
+import os
+real = os.fork
+def fork():
+    raise OSError(12, 'not the words of an engine')
+os.fork = fork
+";
+    run(&session, fails).await;
+    let without = run(&session, "os.fork = real\n7").await;
+    let note = without.note.unwrap();
+    assert!(note.contains("no copy") && note.contains("errno 12"), "{note}");
+    assert!(without.state == StateAfter::Kept && !note.contains("not the words"), "{note}");
+    let with = run(&session, "8").await;
+    assert_eq!((with.state, with.note), (StateAfter::Kept, None));
+    assert_eq!(run(&session, "os._exit(1)").await.state, StateAfter::Restored);
+    close(bench, session).await;
+}
+
+#[tokio::test]
+async fn signals_of_the_code_come_in_its_runs_and_not_between_them() {
+    let Some((bench, session)) = opened(|_| {}).await else { return };
+    let timer = "
+import os, signal
+ticks = 0
+def tick(*_):
+    global ticks
+    ticks += 1
+    if late:
+        raise RuntimeError('late')
+late = False
+signal.signal(signal.SIGALRM, tick)
+signal.setitimer(signal.ITIMER_REAL, 0.0003, 0.0003)
+";
+    run(&session, timer).await;
+    for _ in 0..10 {
+        assert_eq!(run(&session, "ticks").await.state, StateAfter::Kept);
+    }
+    let branch = session.branch().await.unwrap();
+    // A copy has no timer of its own.
+    assert_eq!(value(&branch, "ticks = 5\nfor _ in range(100_000): pass\nticks").await, "5");
+    let more = "first = ticks\nwhile ticks == first: pass\nticks > first";
+    assert_eq!(value(&session, more).await, "true");
+    assert_eq!(run(&session, "os._exit(1)").await.state, StateAfter::Restored);
+    // A handler that raises does so in a run.
+    run(&session, &timer.replace("late = False", "late = True")).await;
+    let mut raised = 0;
+    for _ in 0..10 {
+        let reply = run(&session, "while True: pass").await;
+        assert_eq!(reply.state, StateAfter::Kept, "{reply:#?}");
+        raised += usize::from(error(&reply.outcome).type_name == "RuntimeError");
+    }
+    assert_eq!(raised, 10);
+    drop(branch);
+    close(bench, session).await;
+}
