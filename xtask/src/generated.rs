@@ -9,12 +9,14 @@ use crate::fault::Fault;
 use crate::guard_rules;
 use crate::hosts;
 use crate::limits;
+use crate::openapi;
 use crate::tree::Tree;
 
 /// Every generated file with its current text.
 fn files(tree: &Tree) -> io::Result<Vec<(&'static str, String)>> {
     let mut files = vec![
         ("docs/policy.schema.json", policy_schema()?),
+        (openapi::DOCUMENT, openapi::document()?),
         ("crates/carboy-zygote/python/carboy_jar/language.py", language_tables()?),
         (drill::TABLE, drill::table(tree)?),
         (guard_rules::PAGE, guard_rules::page(tree)?),

@@ -20,6 +20,7 @@ mod hosts;
 mod limits;
 mod links;
 mod name;
+mod openapi;
 mod python_imports;
 mod pythons;
 mod rooms;

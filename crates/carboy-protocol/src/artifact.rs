@@ -17,6 +17,7 @@ pub enum ArtifactWish {
 
 /// One file that the code left in its directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Artifact {
     /// Its path below the jar's directory.
     pub path: String,
@@ -33,6 +34,7 @@ pub struct Artifact {
 
 /// Why something that the code left is not among the artifacts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LeftOutReason {
     /// It is a symbolic link.
@@ -83,6 +85,7 @@ impl LeftOutReason {
 
 /// What was left out of the artifacts for one reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LeftOut {
     /// Why.
     pub reason: LeftOutReason,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 /// One of a job's files that the code finds as a variable: a frame of its libraries. The jar makes it of the
 /// file, and maps the file where it can; nothing of it is read outside.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DataFrame {
     /// The name of the file, as it is in the job's `files`.
@@ -19,6 +20,7 @@ pub struct DataFrame {
 
 /// What is in a file that is a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DataFormat {
     /// Arrow IPC, the format of files. Where it is not compressed it is mapped and not read.
@@ -82,6 +84,7 @@ impl DataFormat {
 
 /// The type of a variable that is a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum DataKind {
     /// A table of pandas.
     #[serde(rename = "pandas.DataFrame")]

@@ -25,6 +25,7 @@ macro_rules! media_types {
     ($($(#[doc = $doc:literal])+ $name:ident $written:ident $word:literal $extension:literal)+) => {
         /// What a display is. There are no others.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub enum MediaType {
             $($(#[doc = $doc])+ #[serde(rename = $word)] $name,)+
         }
@@ -82,6 +83,7 @@ media_types! {
 
 /// One thing that the code showed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Display {
     /// What it is.

@@ -6,6 +6,7 @@ use crate::base64;
 
 /// What a file that code finds under a name consists of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum FileSource {
     /// A plain file of the engine's host, by its absolute path. It is not copied.
@@ -14,6 +15,7 @@ pub enum FileSource {
     Text(String),
     /// Bytes; base64 in JSON.
     #[serde(with = "base64")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     Base64(Vec<u8>),
 }
 

@@ -9,6 +9,7 @@ use crate::{DataFormat, DataFrame, FileSource, Policy, Tool};
 
 /// One request: code, its inputs, the policy it runs under, and the tools it may call.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Job {
     /// Python source. It is compiled inside the jar and nowhere else.

@@ -7,6 +7,7 @@ use crate::{Artifact, Display, LeftOut, LimitName, ToolCall, Walls};
 
 /// Whether the code ran to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     /// It did.
@@ -17,6 +18,7 @@ pub enum Status {
 
 /// Why a run did not end well. Decided by the engine from what the kernel reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// The code raised an exception, or under a strict policy answered with something that is not JSON.
@@ -35,6 +37,7 @@ pub enum Kind {
 
 /// The limit that was crossed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LimitHit {
     /// Which one.
     pub name: LimitName,
@@ -44,6 +47,7 @@ pub struct LimitHit {
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ProcessExit {
     /// It exited with this code.
@@ -55,6 +59,7 @@ pub enum ProcessExit {
 /// The error of a run. `message` and `traceback` are the guest's own words; every other field is
 /// the engine's.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GuestError {
     /// Why the run did not end well.
     pub kind: Kind,
@@ -96,6 +101,7 @@ pub enum Stream {
 
 /// One captured stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Output {
     /// The text kept; bytes that are not UTF-8 are replaced.
     pub text: String,
@@ -115,6 +121,7 @@ fn is_zero<T: PartialEq + Default>(number: &T) -> bool {
 
 /// What refused something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Layer {
     /// The language guard.
@@ -129,6 +136,7 @@ pub enum Layer {
 
 /// One thing that a layer refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Denial {
     /// Which layer.
     pub layer: Layer,
@@ -151,6 +159,7 @@ pub struct Denial {
 
 /// What the run used, as the kernel and the engine's clock counted it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Usage {
     /// Waiting for a jar.
     pub queue_ms: f64,
@@ -165,6 +174,7 @@ pub struct Usage {
 
 /// What each layer was when the code ran, read back from the kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Layers {
     /// User namespace, whose ids own nothing on the host.
     pub user_ns: bool,
@@ -211,6 +221,7 @@ pub struct Layers {
 
 /// How the jar was isolated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Isolation {
     /// Walls × worker; `process` so far.
     pub tier: String,
@@ -222,6 +233,7 @@ pub struct Isolation {
 
 /// What came of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Outcome {
     /// 128 random bits in hexadecimal.
     pub id: String,

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 /// A function that the caller offers to one job.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Tool {
     /// What the code calls it: a Python name.
@@ -69,6 +70,7 @@ pub struct ToolFault {
 
 /// What came of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum CallStatus {
     /// It was answered with a value.
@@ -81,6 +83,7 @@ pub enum CallStatus {
 
 /// One call of a tool, as the engine saw it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolCall {
     /// Which tool.
     pub tool: String,

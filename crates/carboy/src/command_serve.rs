@@ -27,6 +27,9 @@ const USUAL: &str = "127.0.0.1:8722";
 /// The most descriptors that are asked for. A jar takes up to eleven, a connection one.
 const DESCRIPTORS: u64 = 65_536;
 
+/// How many of them connections leave to the engine: for the runs and standing jars of a small machine.
+const OF_ENGINE: usize = 640;
+
 /// How long after a first run that failed the next is tried.
 const AGAIN: Duration = Duration::from_secs(5);
 
@@ -37,7 +40,7 @@ pub async fn serve(arguments: Serve) -> Result<std::process::ExitCode, Failure> 
     if arguments.new_key {
         return print_key();
     }
-    let (config, key) = match &arguments.config {
+    let (mut config, key) = match &arguments.config {
         Some(file) => (read(file)?, None),
         None => {
             let key = http::new_key().map_err(RunError::from)?;
@@ -47,7 +50,9 @@ pub async fn serve(arguments: Serve) -> Result<std::process::ExitCode, Failure> 
     let place =
         arguments.listen.as_deref().or(config.listen.as_deref()).unwrap_or(USUAL).to_owned();
     check_place(&place, &config)?;
-    raise_descriptors();
+    // The engine has what it needs, and connections have the rest.
+    let rest = raise_descriptors().saturating_sub(OF_ENGINE).max(64);
+    config.bounds.connections = config.bounds.connections.min(rest);
     let engine = Engine::new(Config {
         preload: arguments.preload,
         gate: arguments.budget.gate(),
@@ -130,13 +135,15 @@ fn check_place(place: &str, config: &DoorConfig) -> Result<(), Failure> {
     ))
 }
 
-/// As many descriptors as the hard limit allows. Without more, fewer runs and connections fit.
-fn raise_descriptors() {
+/// Takes as many descriptors as the hard limit allows, and says how many there are. With fewer, fewer connections fit.
+fn raise_descriptors() -> usize {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let wanted = maximum.map_or(DESCRIPTORS, |most| most.min(DESCRIPTORS));
     if current.is_some_and(|current| current < wanted) {
         setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum }).ok();
     }
+    let most = getrlimit(Resource::Nofile).current.unwrap_or(DESCRIPTORS);
+    usize::try_from(most).unwrap_or(usize::MAX)
 }
 
 /// Drains on the first signal, and ends at once on the second.

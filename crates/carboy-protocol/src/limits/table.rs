@@ -37,6 +37,7 @@ macro_rules! limits {
 
         /// The name of a limit, as it stands in [`Limits`] and in an outcome.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(rename_all = "snake_case")]
         pub enum LimitName {
             $(#[doc = concat!("[`Limits::", stringify!($field), "`].")] $name,)+

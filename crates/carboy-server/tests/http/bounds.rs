@@ -22,6 +22,10 @@ async fn a_huge_header_is_refused_and_nobody_notices() {
 #[tokio::test]
 async fn connections_that_send_little_or_nothing_keep_nobody_out() {
     let server = Server::start(|config| config.bounds.connections = 4).await;
+    let mut answered = server.connect().await;
+    answered.send(&post("acme", "ok")).await;
+    assert_eq!(answered.answer().await.status, 200);
+    one(&server.begun).await;
     let mut held = server.connect().await;
     held.send(&post("acme", "hold")).await;
     one(&server.begun).await;
@@ -34,7 +38,8 @@ async fn connections_that_send_little_or_nothing_keep_nobody_out() {
         idle.push(client);
     }
     assert_eq!(server.run("acme", "ok").await.status, 200);
-    // The first of them made room.
+    // The first of them made room, and so did one that had its answer.
+    assert_eq!(answered.is_closed().await, "");
     assert_eq!(idle[0].is_closed().await, "");
     // One that is at work is not among those that make room.
     server.release.add_permits(1);

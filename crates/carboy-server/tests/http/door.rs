@@ -2,7 +2,7 @@
 
 use carboy_protocol::{Limits, Policy, Walls};
 use carboy_server::http::Closing;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::server::*;
 
@@ -92,6 +92,7 @@ async fn what_cannot_be_let_in_is_refused_with_a_code() {
     ];
     for (status, code, request) in rows {
         let answer = server.ask(&request).await;
+        assert!(is_documented(&request, status), "{status} of {request}");
         let short: String = request.chars().take(300).collect();
         assert_eq!(answer.status, status, "{short}\n{answer:?}");
         if status != 200 {
@@ -102,6 +103,49 @@ async fn what_cannot_be_let_in_is_refused_with_a_code() {
         }
     }
     assert_eq!(server.behind.policies.lock().unwrap().len(), 2, "something else was run");
+    server.end().await;
+}
+
+fn document() -> Value {
+    serde_json::from_str(include_str!("../../../../docs/openapi.json")).unwrap()
+}
+
+/// Whether the document has this status for what the request asks. What is no path of the door is not in it.
+fn is_documented(request: &str, status: u16) -> bool {
+    let mut words = request.split([' ', '?']);
+    let (method, path) = (words.next().unwrap().to_lowercase(), words.next().unwrap());
+    let path = if path.starts_with("/v1/runs/") { "/v1/runs/{id}" } else { path };
+    let paths = &document()["paths"];
+    match &paths[path][&method]["responses"] {
+        Value::Null => [401, 404, 405].contains(&status),
+        responses => !responses[status.to_string()].is_null(),
+    }
+}
+
+#[tokio::test]
+async fn the_document_has_what_the_door_has() {
+    let server = Server::start(|_| {}).await;
+    let document = document();
+    let paths = document["paths"].as_object().unwrap();
+    for (path, methods) in paths {
+        for method in ["get", "post", "put", "delete", "patch"] {
+            let request =
+                request("acme", &method.to_uppercase(), &path.replace("{id}", "x"), "", "");
+            let answer = server.ask(&request).await;
+            let is_there = answer.status != 405;
+            assert_eq!(is_there, !methods[method].is_null(), "{method} {path}: {answer:?}");
+            assert!(is_documented(&request, answer.status), "{method} {path}: {answer:?}");
+        }
+    }
+    // Everything that it refers to is in it.
+    let text = document.to_string();
+    for part in text.split("\"$ref\":\"#").skip(1) {
+        let pointer = part.split('"').next().unwrap();
+        assert!(document.pointer(pointer).is_some(), "{pointer}");
+    }
+    let answer = server.run("acme", "ok").await.json();
+    let known = &document["components"]["schemas"]["Outcome"]["properties"];
+    assert!(answer.as_object().unwrap().keys().all(|key| !known[key].is_null()));
     server.end().await;
 }
 

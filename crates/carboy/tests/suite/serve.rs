@@ -162,6 +162,9 @@ fn a_server_without_settings_runs_code_for_whoever_has_its_key() {
 
 #[test]
 fn events_of_a_run_come_as_they_happen_and_it_can_be_ended() {
+    if !belongs_here(&["root", "user-nested"]) {
+        return;
+    }
     let folder = Folder::new();
     let place = format!("unix:{}", folder.0.join("carboy.sock").display());
     let server = Served::with_settings(&place, folder);
@@ -186,6 +189,9 @@ fn events_of_a_run_come_as_they_happen_and_it_can_be_ended() {
 
 #[test]
 fn a_server_that_is_told_to_end_answers_what_it_accepted() {
+    if !belongs_here(&["root", "user-nested"]) {
+        return;
+    }
     let server = Served::with_settings("127.0.0.1:0", Folder::new());
     server.run("result = 1");
     let code = "print('up', flush=True)\nimport time\ntime.sleep(1)\nresult = 'late'";
@@ -207,6 +213,9 @@ fn a_server_that_is_told_to_end_answers_what_it_accepted() {
 
 #[test]
 fn a_client_that_goes_away_ends_its_run_and_its_jar() {
+    if !belongs_here(&["root", "user-nested"]) {
+        return;
+    }
     let server = Served::with_settings("127.0.0.1:0", Folder::new());
     server.run("result = 1");
     let code = "print('up', flush=True)\nimport time\ntime.sleep(600)";
@@ -237,6 +246,9 @@ fn configured(text: &str) -> (Folder, PathBuf) {
 
 #[test]
 fn settings_that_cannot_be_used_are_named_before_anything_is_served() {
+    if !belongs_here(&["user"]) {
+        return;
+    }
     let digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
     let key = format!("[[tenants.a.keys]]\nsha256 = \"{digest}\"\n");
     for (text, words) in [

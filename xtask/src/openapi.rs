@@ -1,0 +1,255 @@
+//! The OpenAPI document of `carboy serve`: the schemas of the types that it reads and writes, and its paths.
+//!
+//! A test of the door asks for every path here, and finds every status that the door gives.
+
+use std::io;
+
+use carboy_protocol::{Job, LanguagePolicy, Outcome, Policy};
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+pub(crate) const DOCUMENT: &str = "docs/openapi.json";
+
+/// What everybody with a key may be answered.
+const WITH_KEY: [u16; 4] = [401, 403, 421, 503];
+
+/// What whoever sends a body may be answered too.
+const WITH_BODY: [u16; 4] = [400, 408, 413, 415];
+
+/// The document as it is checked in.
+pub(crate) fn document() -> io::Result<String> {
+    let mut settings = SchemaSettings::draft2020_12();
+    settings.definitions_path = "/components/schemas".into();
+    settings.meta_schema = None;
+    let mut generator = settings.into_generator();
+    let job = generator.subschema_for::<Job>();
+    let outcome = generator.subschema_for::<Outcome>().to_value();
+    let policy = generator.subschema_for::<Policy>();
+    let language = generator.subschema_for::<LanguagePolicy>();
+    let mut schemas = generator.take_definitions(true);
+    leave_out(&mut schemas);
+    schemas.insert("Problem".into(), problem());
+    schemas.insert("Run".into(), run(&outcome));
+    let document = json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "carboy serve",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "Runs Python that nobody has reviewed, sealed by the kernel. docs/serve.md has the settings.",
+            "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
+        },
+        "servers": [{ "url": "http://127.0.0.1:8722" }],
+        "security": [{ "key": [] }],
+        "paths": paths(job.to_value(), outcome, policy.to_value(), language.to_value()),
+        "components": {
+            "securitySchemes": { "key": { "type": "http", "scheme": "bearer" } },
+            "schemas": schemas,
+        },
+    });
+    Ok(serde_json::to_string_pretty(&document)? + "\n")
+}
+
+/// Leaves out what the types have and the door does not take: files of the host, and tools.
+fn leave_out(schemas: &mut Map<String, Value>) {
+    schemas.remove("Tool");
+    if let Some(fields) = schemas.get_mut("Job").and_then(|job| job["properties"].as_object_mut()) {
+        fields.retain(|name, _| name != "mounts" && name != "tools");
+        fields["policy"] = json!({
+            "$ref": "#/components/schemas/Policy",
+            "description": "What the code may do and how much it may use: lowered to the tenant's ceiling, and that \
+                            ceiling if there is none.",
+        });
+    }
+    let sources = schemas.get_mut("FileSource").and_then(|source| source["oneOf"].as_array_mut());
+    if let Some(sources) = sources {
+        sources.retain(|source| source["properties"]["path"].is_null());
+    }
+}
+
+fn paths(job: Value, outcome: Value, policy: Value, language: Value) -> Value {
+    let run = json!({ "$ref": "#/components/schemas/Run" });
+    let events =
+        "Events: `run` with the id, `output` with stream and text, and last `outcome` or `failed`.";
+    let mut started = answer("What came of the run, whatever the code did.", outcome);
+    started["content"]["text/event-stream"] =
+        json!({ "schema": { "type": "string", "description": events } });
+    let under_way =
+        object(&[("id", json!({ "type": "string" })), ("ms", json!({ "type": "number" }))]);
+    let ids = json!({ "type": "array", "items": { "type": "string" } });
+    let list =
+        object(&[("under_way", json!({ "type": "array", "items": under_way })), ("ended", ids)]);
+    let to_check = json!({
+        "type": "object",
+        "properties": { "code": { "type": "string" }, "language": language },
+        "required": ["code"],
+        "additionalProperties": false,
+    });
+    let report = object(&[
+        ("profile", json!({ "type": "string" })),
+        ("clean", json!({ "type": "boolean" })),
+        ("violations", json!({ "type": "array", "items": { "type": "object" } })),
+        ("more", json!({ "type": "integer" })),
+    ]);
+    let presets = json!({ "type": "object", "additionalProperties": policy.clone() });
+    let policies = object(&[("ceiling", policy), ("presets", presets)]);
+    let works = object(&[("status", json!({ "type": "string" }))]);
+    let text = json!({
+        "description": "Counts and gauges in the text format of Prometheus.",
+        "content": { "text/plain": { "schema": { "type": "string" } } },
+    });
+    let id =
+        json!([{ "name": "id", "in": "path", "required": true, "schema": { "type": "string" } }]);
+    json!({
+        "/v1/runs": {
+            "post": with(
+                operation("startRun", "Run a job", &[(200, started)], &[&WITH_KEY, &WITH_BODY, &[409, 429, 500]]),
+                &[("requestBody", body(job)), ("parameters", query())],
+            ),
+            "get": operation(
+                "listRuns",
+                "The caller's runs: those under way, and those that ended a short time ago",
+                &[(200, answer("Their ids.", list))],
+                &[&WITH_KEY, &[500]],
+            ),
+        },
+        "/v1/runs/{id}": {
+            "parameters": id,
+            "get": operation(
+                "getRun",
+                "How far a run is, or how it ended",
+                &[(200, answer("What is known of it.", run.clone()))],
+                &[&WITH_KEY, &[404, 500]],
+            ),
+            "delete": operation(
+                "endRun",
+                "End a run. Whoever started it is told how it ended",
+                &[
+                    (200, answer("It was over.", run.clone())),
+                    (202, answer("It is being ended.", run)),
+                ],
+                &[&WITH_KEY, &[404, 500]],
+            ),
+        },
+        "/v1/check": {
+            "post": with(
+                operation(
+                    "checkCode",
+                    "What the guard says of code, without running it",
+                    &[(200, answer("What it says.", report))],
+                    &[&WITH_KEY, &WITH_BODY, &[500]],
+                ),
+                &[("requestBody", body(to_check))],
+            ),
+        },
+        "/v1/policies": {
+            "get": operation(
+                "getPolicies",
+                "What runs of this caller get at most, and what each preset comes to",
+                &[(200, answer("Policies.", policies))],
+                &[&WITH_KEY, &[500]],
+            ),
+        },
+        "/metrics": {
+            "get": operation("getMetrics", "What is counted, of all tenants", &[(200, text)], &[&WITH_KEY, &[500]]),
+        },
+        "/healthz": {
+            "get": open(operation(
+                "getHealth", "Whether the process answers", &[(200, answer("It does.", works.clone()))], &[&[500]],
+            )),
+        },
+        "/readyz": {
+            "get": open(operation(
+                "getReadiness", "Whether runs are taken", &[(200, answer("They are.", works))], &[&[500, 503]],
+            )),
+        },
+    })
+}
+
+fn operation(id: &str, summary: &str, answers: &[(u16, Value)], problems: &[&[u16]]) -> Value {
+    let mut responses = Map::new();
+    for (status, answer) in answers {
+        responses.insert(status.to_string(), answer.clone());
+    }
+    for status in problems.iter().copied().flatten() {
+        let mut problem = json!({
+            "description": "A problem; its code says which.",
+            "content": { "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } },
+        });
+        if [429, 503].contains(status) {
+            let header = json!({ "schema": { "type": "integer" }, "description": "Seconds." });
+            problem["headers"] = json!({ "Retry-After": header });
+        }
+        responses.insert(status.to_string(), problem);
+    }
+    json!({ "operationId": id, "summary": summary, "responses": responses })
+}
+
+fn with(mut operation: Value, parts: &[(&str, Value)]) -> Value {
+    for (name, part) in parts {
+        operation[*name] = part.clone();
+    }
+    operation
+}
+
+/// Without a key.
+fn open(operation: Value) -> Value {
+    with(operation, &[("security", json!([]))])
+}
+
+fn body(schema: Value) -> Value {
+    json!({ "required": true, "content": { "application/json": { "schema": schema } } })
+}
+
+fn answer(description: &str, schema: Value) -> Value {
+    json!({ "description": description, "content": { "application/json": { "schema": schema } } })
+}
+
+fn object(fields: &[(&str, Value)]) -> Value {
+    let properties: Map<_, _> =
+        fields.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
+    let names: Vec<_> = fields.iter().map(|(name, _)| name).collect();
+    json!({ "type": "object", "properties": properties, "required": names })
+}
+
+fn query() -> Value {
+    json!([
+        {
+            "name": "deadline_ms",
+            "in": "query",
+            "description": "When the answer is of no use any more, in milliseconds from now.",
+            "schema": { "type": "integer", "minimum": 0 },
+        },
+        {
+            "name": "artifacts",
+            "in": "query",
+            "description": "Whether files that the run leaves are listed.",
+            "schema": { "type": "string", "enum": ["list", "none"] },
+        },
+    ])
+}
+
+fn problem() -> Value {
+    let text = json!({ "type": "string" });
+    let mut problem = object(&[
+        ("type", text.clone()),
+        ("title", text.clone()),
+        ("status", json!({ "type": "integer" })),
+        ("code", text.clone()),
+        ("detail", text.clone()),
+    ]);
+    problem["properties"]["hint"] = text;
+    problem
+}
+
+fn run(outcome: &Value) -> Value {
+    let states = ["under_way", "ended", "failed", "abandoned"];
+    let mut run = object(&[
+        ("id", json!({ "type": "string" })),
+        ("state", json!({ "type": "string", "enum": states })),
+    ]);
+    run["properties"]["ms"] =
+        json!({ "type": "number", "description": "How long it has been under way." });
+    run["properties"]["outcome"] = json!({ "anyOf": [outcome, { "type": "null" }] });
+    run["properties"]["problem"] = json!({ "$ref": "#/components/schemas/Problem" });
+    run
+}
