@@ -1,6 +1,5 @@
 # title: load, memory and processors as os tells them
 # expect: ok
-# agent: refuse
 # check: result["load"] == 3 and result["positive"] and result["same"]
 import os
 

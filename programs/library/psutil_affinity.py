@@ -1,7 +1,6 @@
 # title: the processors that this process may use, as dask asks for them
 # packages: psutil
 # expect: ok
-# agent: refuse
 # check: result >= 1
 import psutil
 

@@ -2,7 +2,6 @@
 # packages: psutil
 # expect: ok
 # check: result["memory"] > 0 and result["cores"] >= 1 and result["rss"] > 0
-# agent: refuse
 import psutil
 
 result = {
