@@ -9,7 +9,7 @@ default:
     @just --list --unsorted
 
 # Everything that must hold before a change is pushed.
-check: fmt builds lints-and-tests programs kernels containers neighbours
+check: fmt builds lints-and-tests programs notebook kernels containers neighbours
 
 # Two profiles have two folders, and one compiler fills the gaps that the other leaves.
 [parallel]
@@ -70,6 +70,10 @@ test-everywhere: build
 # Honest programs in jars: the first tier; `tests/programs --all` runs everything.
 programs: build
     tests/programs
+
+# Notebooks with a real Jupyter, whose cells run in a session.
+notebook: build
+    tests/notebook
 
 # The walls on other kernels, booted in QEMU: those of the gate, or by name; `--all` has every one.
 kernels *NAMES: build

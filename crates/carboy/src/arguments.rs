@@ -9,6 +9,7 @@ use crate::bench::BenchPart;
 use crate::choice::{Choice, Interpreter, ProfileName, WallsName};
 use crate::failure::Reader;
 use crate::given::Given;
+use crate::kernel::arguments::Kernel;
 use crate::memory_budget::MemoryBudget;
 use crate::recording::{Recording, Records};
 use crate::runs::arguments::Runs;
@@ -39,6 +40,8 @@ pub enum Command {
     Pipe(Pipe),
     /// Run jobs for many callers over HTTP, each with a key
     Serve(Serve),
+    /// Run the cells of Jupyter notebooks in a session
+    Kernel(Kernel),
     /// Attack this carboy on this machine, and say of each attack what held
     Drill(Drill),
     /// Print what a shell needs to complete this command and its options
@@ -59,7 +62,9 @@ impl Command {
             Command::Explain(explain) => explain.json,
             Command::Bench(bench) => bench.json,
             Command::Drill(drill) => drill.json,
-            Command::Completions(_) | Command::Man(_) | Command::Serve(_) => false,
+            Command::Completions(_) | Command::Kernel(_) | Command::Man(_) | Command::Serve(_) => {
+                false
+            }
             Command::Pipe(_) => return Reader::Lines(None),
         };
         if json { Reader::Program } else { Reader::Person }

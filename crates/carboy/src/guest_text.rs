@@ -11,6 +11,11 @@ pub fn visible(text: &str) -> String {
     spelled(text, &['\n', '\t'])
 }
 
+/// Output as it comes, where a line may be written anew, as progress bars do.
+pub fn streamed(text: &str) -> String {
+    spelled(text, &['\n', '\t', '\r'])
+}
+
 /// A name, a path or a remark as part of a line: ends of lines are made visible too, so that nothing in it looks
 /// like a line of ours.
 pub fn one_line(text: &str) -> String {

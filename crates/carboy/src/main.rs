@@ -22,6 +22,7 @@ mod ends;
 mod failure;
 mod given;
 mod guest_text;
+mod kernel;
 mod memory_budget;
 mod open;
 mod page;
@@ -78,6 +79,7 @@ fn main() -> ExitCode {
                 Command::Bench(bench) => command_bench::bench(bench).await,
                 Command::Pipe(pipe) => command_pipe::serve(pipe, socket).await,
                 Command::Serve(serve) => command_serve::serve(serve).await,
+                Command::Kernel(wanted) => kernel::kernel(wanted).await,
                 Command::Drill(drill) => command_drill::drill(drill).await,
                 Command::Completions(shell) => command_pages::completions(&shell),
                 Command::Man(man) => command_pages::man(&man),

@@ -294,6 +294,11 @@ impl Session {
         }
     }
 
+    /// An error if it is over, which says why.
+    pub fn check(&self) -> Result<(), RunError> {
+        self.core.check()
+    }
+
     /// The first process of its jar, which runs no code.
     pub fn process(&self) -> u32 {
         self.core.process()

@@ -39,6 +39,11 @@ pub fn displays(displays: &[Display]) -> String {
     figures.collect()
 }
 
+/// One display, where it is a part of somebody else's page.
+pub fn framed(display: &Display) -> String {
+    shown(display)
+}
+
 /// One display. Its data was checked by the engine, but a record may have been changed since: what goes
 /// into an attribute is escaped again, whatever it is.
 fn shown(display: &Display) -> String {

@@ -5,3 +5,5 @@ mod display;
 mod document;
 pub mod drill;
 pub mod run;
+
+pub use display::framed;
