@@ -21,7 +21,7 @@ use crate::plan::{self, Base, Plan};
 use crate::pool::{Pool, PoolConfig};
 use crate::run::{self, Contact};
 use crate::runner::{Load, RunOptions, Runner, Witness};
-use crate::session::{self, Session, SessionCore};
+use crate::session::{self, Session, SessionCore, Sessions};
 use crate::tier::process::{Preload, Preloading, Process, ProcessJar, Renewal};
 use crate::tier::{Inputs, Jar, Tier};
 use crate::verdict::Given;
@@ -338,6 +338,12 @@ fn no_cgroup(why: &str) -> SetupFault {
         step: "policy".into(),
         object: "cgroup".into(),
         answer: why.into(),
+    }
+}
+
+impl Sessions for Engine {
+    async fn session(&self, policy: &Policy) -> Result<Session, RunError> {
+        Engine::session(self, policy).await
     }
 }
 

@@ -51,5 +51,5 @@ pub use runner::{
     Answer, Artifacts, Call, Chunk, IN_FLIGHT, Keeper, Load, RunOptions, Runner, Stream, ToolHost,
     Witness,
 };
-pub use session::Session;
+pub use session::{Session, Sessions};
 pub use tier::process::{Preload, Preloading};

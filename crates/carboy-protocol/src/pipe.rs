@@ -2,13 +2,16 @@
 //!
 //! Requests carry a number of the caller's choice; every message about a run carries it back. Many
 //! runs may be under way at once, and their messages come in any order, but for each run `output`
-//! and `call` come before its one `outcome` or `failed`. The files in `golden/pipe` hold one message
+//! and `call` come before its one `outcome` or `failed`. Sessions have numbers of the caller's choice too,
+//! apart from those of requests, from the request that opens them to the one that closes them. The files in `golden/pipe` hold one message
 //! each, and the tests of every language read them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{ArtifactWish, Job, Outcome, Stream, ToolFault};
+use crate::{
+    ArtifactWish, Job, Outcome, Piece, SessionAnswer, SessionAsk, StateAfter, Stream, ToolFault,
+};
 
 /// The version of these messages. A caller that finds another does not go on.
 pub const PIPE_VERSION: u32 = 1;
@@ -41,7 +44,38 @@ pub enum ToEngine {
         #[serde(default)]
         artifacts: ArtifactWish,
     },
-    /// End a run. It is still answered.
+    /// Run a piece of a session's code. It is a run like another: it can be cancelled, and its calls are
+    /// answered.
+    Piece {
+        /// The caller's number for the run, free again after the answer.
+        id: u64,
+        /// The caller's number for the session.
+        session: u64,
+        /// What to run.
+        piece: Box<Piece>,
+        /// Whether output is wanted as it comes. The outcome has it anyway.
+        #[serde(default)]
+        stream: bool,
+        /// For whom it is. Tenants are served in turn.
+        #[serde(default)]
+        tenant: String,
+        /// When the answer is of no use any more, in milliseconds from now.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        deadline_ms: Option<u64>,
+        /// What is wanted of the files that the run leaves.
+        #[serde(default)]
+        artifacts: ArtifactWish,
+    },
+    /// Open a session, or do something else with it.
+    Session {
+        /// The caller's number for the request, free again after the answer.
+        id: u64,
+        /// The caller's number for the session.
+        session: u64,
+        /// What to do.
+        ask: SessionAsk,
+    },
+    /// End a run, or the opening of a session. It is still answered.
     Cancel {
         /// The caller's number for it.
         id: u64,
@@ -147,6 +181,19 @@ pub enum FromEngine {
         id: u64,
         /// All of it.
         outcome: Box<Outcome>,
+        /// What is left of its session's state, if it was a piece of one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        state: Option<StateAfter>,
+        /// What is to be known about that state.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
+    },
+    /// What came of a request about a session.
+    Session {
+        /// The caller's number for the request.
+        id: u64,
+        /// What came of it.
+        answer: SessionAnswer,
     },
     /// There is no outcome.
     Failed {
@@ -180,8 +227,8 @@ mod tests {
                 )*
             };
         }
-        golden!(FromEngine: "ready" "preloaded" "preloaded_late" "output" "outcome" "outcome_crash" "outcome_ok" "outcome_converted" "failed" "failed_without_id" "call");
-        golden!(ToEngine: "cancel" "answer" "answer_null" "answer_error");
+        golden!(FromEngine: "ready" "preloaded" "preloaded_late" "output" "outcome" "outcome_crash" "outcome_ok" "outcome_converted" "failed" "failed_without_id" "call" "outcome_restored" "session_done" "session_variables" "session_checkpoints");
+        golden!(ToEngine: "cancel" "answer" "answer_null" "answer_error" "session_branch" "session_checkpoint" "session_rollback" "session_ask_variables" "session_ask_checkpoints" "session_drop" "session_close");
         // A request is written with every default.
         let run = again::<ToEngine>(include_str!("../../../golden/pipe/run.json"));
         let (job, limits) = (&run["run"]["job"], &run["run"]["job"]["policy"]["limits"]);
@@ -195,6 +242,10 @@ mod tests {
         );
         assert_eq!(job["policy"]["strict"], true);
         assert_eq!(job["policy"]["language"]["imports"][0], "mypackage");
+        let open = again::<ToEngine>(include_str!("../../../golden/pipe/session_open.json"));
+        assert_eq!(open["session"]["ask"]["open"]["policy"]["limits"]["heads"], 4);
+        let piece = again::<ToEngine>(include_str!("../../../golden/pipe/piece.json"));
+        assert_eq!(piece["piece"]["piece"]["wall_ms"], 1500);
         let least = again::<ToEngine>(include_str!("../../../golden/pipe/run_least.json"));
         assert_eq!(least["run"]["id"], u64::MAX);
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{Outcome, Tool};
+use crate::{Outcome, Policy, Tool};
 
 /// The next piece of a session's code.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -19,9 +19,65 @@ pub struct Piece {
     /// Functions of the caller's that the code may call until it ends.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<Tool>,
+    /// Lowers the policy's time on the clock for this piece; it is never raised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall_ms: Option<u64>,
     /// Whether an exception too leaves the state as it was before.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rollback: bool,
+}
+
+/// What can be asked of a session beside running code.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum SessionAsk {
+    /// Open it.
+    Open {
+        /// What holds for all of its runs.
+        #[serde(default)]
+        policy: Box<Policy>,
+    },
+    /// Tell what its code has defined.
+    Variables {},
+    /// Open another that goes on from the same state, beside it.
+    Branch {
+        /// The caller's number for the new one.
+        session: u64,
+    },
+    /// Keep the state under a name.
+    Checkpoint {
+        /// Which. One that has it is replaced.
+        name: String,
+    },
+    /// Go back to what is kept under a name.
+    Rollback {
+        /// Which.
+        name: String,
+    },
+    /// Tell the names of what is kept.
+    Checkpoints {},
+    /// Forget what is kept under a name.
+    Drop {
+        /// Which.
+        name: String,
+    },
+    /// End it. One that was opened takes its branches along.
+    Close {},
+}
+
+/// What comes of that.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum SessionAnswer {
+    /// It is done.
+    Done {},
+    /// What the code has defined.
+    Variables(Variables),
+    /// The names of what is kept.
+    Checkpoints {
+        /// In order.
+        names: Vec<String>,
+    },
 }
 
 /// What a run left of a session's state.

@@ -3,6 +3,8 @@
 //! Every door needs the same of a run: its output as text, its calls, a way to answer and to cancel
 //! them, and exactly one end, also when the run panicked. That is kept here once.
 
+mod sessions;
+
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::io;
@@ -11,11 +13,15 @@ use std::time::Instant;
 
 use carboy_engine::{
     Answer, Artifacts, Call, Chunk, EngineError, IN_FLIGHT, Keeper, RunError, RunOptions, Runner,
-    Stream, ToolHost,
+    Sessions, Stream, ToolHost,
 };
-use carboy_protocol::{ArtifactWish, Job, Outcome, OutputText};
+use carboy_protocol::{
+    ArtifactWish, Job, Outcome, OutputText, Piece, Reply, SessionAnswer, SessionAsk,
+};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
+
+use sessions::Held;
 
 /// How many chunks of output wait for a caller that does not read them.
 const CHUNKS: usize = 16;
@@ -24,7 +30,7 @@ const CHUNKS: usize = 16;
 #[derive(Debug)]
 pub struct Order {
     /// What to run.
-    pub job: Job,
+    pub work: Work,
     /// The id of its outcome, if the door chose one.
     pub id: Option<String>,
     /// Whether output is wanted as it comes. The outcome has it anyway.
@@ -40,6 +46,37 @@ pub struct Order {
     pub artifacts: ArtifactWish,
 }
 
+/// What is run.
+#[derive(Debug)]
+pub enum Work {
+    /// A job, in a jar of its own.
+    Job(Box<Job>),
+    /// A piece of code, in the session with this number.
+    Piece(u64, Box<Piece>),
+}
+
+/// What came of something.
+#[derive(Debug)]
+pub enum End {
+    /// Of a job.
+    Outcome(Box<Outcome>),
+    /// Of a piece of a session's code.
+    Reply(Box<Reply>),
+    /// Of something else about a session.
+    Session(SessionAnswer),
+}
+
+impl End {
+    /// The outcome, if something was run.
+    pub fn outcome(self) -> Option<Box<Outcome>> {
+        match self {
+            End::Outcome(outcome) => Some(outcome),
+            End::Reply(reply) => Some(Box::new(reply.outcome)),
+            End::Session(_) => None,
+        }
+    }
+}
+
 /// What a run has to say.
 #[derive(Debug)]
 pub enum Event {
@@ -48,7 +85,7 @@ pub enum Event {
     /// It calls a tool, and waits for [`Desk::answer`].
     Call(Call),
     /// It is over. Nothing follows.
-    Ended(Result<Box<Outcome>, RunError>),
+    Ended(Result<End, RunError>),
 }
 
 /// The key belongs to a run that is under way.
@@ -73,13 +110,19 @@ fn locked<K>(runs: &Runs<K>) -> MutexGuard<'_, HashMap<K, Ways>> {
 pub struct Desk<R, K = u64> {
     runner: Arc<R>,
     runs: Runs<K>,
+    sessions: Arc<Held>,
     keeper: Option<Arc<dyn Keeper>>,
 }
 
 impl<R: Runner, K: Clone + Eq + Hash> Desk<R, K> {
     /// A desk on which nothing is under way.
     pub fn new(runner: R) -> Desk<R, K> {
-        Desk { runner: Arc::new(runner), runs: Arc::default(), keeper: None }
+        Desk {
+            runner: Arc::new(runner),
+            runs: Arc::default(),
+            sessions: Arc::default(),
+            keeper: None,
+        }
     }
 
     /// The same desk, where artifacts are kept by `keeper` for those who want that.
@@ -101,18 +144,11 @@ impl<R: Runner, K: Clone + Eq + Hash> Desk<R, K> {
 
     /// Starts a run under a key that is free.
     pub fn start(&self, key: K, order: Order) -> Result<UnderWay<K>, Taken> {
-        let (stop, cancel) = oneshot::channel();
         // Room for every call that may wait for an answer.
         let (answers, answered) = mpsc::channel(IN_FLIGHT);
         let (calls, called) = mpsc::channel(1);
         let (chunks, printed) = mpsc::channel(CHUNKS);
-        {
-            let mut runs = locked(&self.runs);
-            if runs.contains_key(&key) {
-                return Err(Taken);
-            }
-            runs.insert(key.clone(), Ways { cancel: Some(stop), answers: Some(answers) });
-        }
+        let (place, cancel) = self.place(key, Some(answers))?;
         let options = RunOptions {
             chunks: order.stream.then_some(chunks),
             cancel: Some(cancel),
@@ -128,17 +164,38 @@ impl<R: Runner, K: Clone + Eq + Hash> Desk<R, K> {
                 _ => Artifacts::List,
             },
         };
-        let runner = self.runner.clone();
+        let (runner, sessions) = (self.runner.clone(), self.sessions.clone());
         // A task of its own, so that the caller is told even if it panics.
-        let run = tokio::spawn(async move { runner.run_with(order.job, options).await });
-        Ok(UnderWay {
-            place: Some(Place { key, runs: self.runs.clone() }),
-            run,
-            printed: Some(printed),
-            called: Some(called),
-            stdout: OutputText::default(),
-            stderr: OutputText::default(),
-        })
+        let run = tokio::spawn(async move {
+            match order.work {
+                Work::Job(job) => {
+                    let outcome = runner.run_with(*job, options).await?;
+                    Ok(End::Outcome(Box::new(outcome)))
+                }
+                Work::Piece(session, piece) => {
+                    let reply = sessions.get(session)?.run_with(*piece, options).await?;
+                    Ok(End::Reply(Box::new(reply)))
+                }
+            }
+        });
+        let mut under_way = UnderWay::new(place, run);
+        (under_way.printed, under_way.called) = (Some(printed), Some(called));
+        Ok(under_way)
+    }
+
+    /// Takes a key, and gives the way to hear that it is cancelled.
+    fn place(
+        &self,
+        key: K,
+        answers: Option<mpsc::Sender<Answer>>,
+    ) -> Result<(Place<K>, oneshot::Receiver<()>), Taken> {
+        let (stop, cancel) = oneshot::channel();
+        let mut runs = locked(&self.runs);
+        if runs.contains_key(&key) {
+            return Err(Taken);
+        }
+        runs.insert(key.clone(), Ways { cancel: Some(stop), answers });
+        Ok((Place { key, runs: self.runs.clone() }, cancel))
     }
 
     /// Whether a run with this key is under way.
@@ -169,7 +226,19 @@ impl<R: Runner, K: Clone + Eq + Hash> Desk<R, K> {
 
     /// Ends everything and waits until nothing is left.
     pub async fn shutdown(&self) {
+        self.sessions.close().await;
         self.runner.shutdown().await;
+    }
+}
+
+impl<R: Sessions, K: Clone + Eq + Hash> Desk<R, K> {
+    /// Does something with the session of this number, under a key that is free. Only the opening of one can
+    /// be cancelled.
+    pub fn ask(&self, key: K, session: u64, ask: SessionAsk) -> Result<UnderWay<K>, Taken> {
+        let (place, cancel) = self.place(key, None)?;
+        let asked = self.sessions.ask(self.runner.clone(), session, ask, cancel);
+        let run = tokio::spawn(async move { asked.await.map(End::Session) });
+        Ok(UnderWay::new(place, run))
     }
 }
 
@@ -189,7 +258,7 @@ impl<K: Eq + Hash> Drop for Place<K> {
 pub struct UnderWay<K: Eq + Hash = u64> {
     /// None when its end was told: whoever heard of that may use the key again.
     place: Option<Place<K>>,
-    run: JoinHandle<Result<Outcome, RunError>>,
+    run: JoinHandle<Result<End, RunError>>,
     /// None when nothing more can come.
     printed: Option<mpsc::Receiver<Chunk>>,
     called: Option<mpsc::Receiver<Call>>,
@@ -198,6 +267,18 @@ pub struct UnderWay<K: Eq + Hash = u64> {
 }
 
 impl<K: Eq + Hash> UnderWay<K> {
+    /// Something that says nothing but its end.
+    fn new(place: Place<K>, run: JoinHandle<Result<End, RunError>>) -> UnderWay<K> {
+        UnderWay {
+            place: Some(place),
+            run,
+            printed: None,
+            called: None,
+            stdout: OutputText::default(),
+            stderr: OutputText::default(),
+        }
+    }
+
     /// What it says next; `None` after its end. Everything that it printed and called comes before
     /// that. Nothing is lost if the wait is given up.
     pub async fn next(&mut self) -> Option<Event> {
@@ -217,7 +298,7 @@ impl<K: Eq + Hash> UnderWay<K> {
         }
         self.place.as_ref()?;
         let ran = match (&mut self.run).await {
-            Ok(ran) => ran.map(Box::new),
+            Ok(ran) => ran,
             Err(panic) => Err(RunError::Engine(EngineError::Os {
                 step: "run a job",
                 error: io::Error::other(panic),
@@ -256,6 +337,9 @@ async fn received<T>(channel: &mut Option<mpsc::Receiver<T>>) -> Option<T> {
 
 #[cfg(test)]
 mod tests {
+    use carboy_engine::Session;
+    use carboy_protocol::Policy;
+
     use super::*;
 
     /// Does what the code of its job says; a desk cares for nothing else of a runner.
@@ -284,9 +368,15 @@ mod tests {
         async fn shutdown(&self) {}
     }
 
+    impl Sessions for Scripted {
+        async fn session(&self, _policy: &Policy) -> Result<Session, RunError> {
+            std::future::pending().await
+        }
+    }
+
     fn order(code: &str) -> Order {
         Order {
-            job: Job::new(code),
+            work: Work::Job(Box::new(Job::new(code))),
             id: None,
             stream: true,
             begun: None,
@@ -324,6 +414,24 @@ mod tests {
         let _second = desk.start(1, order("wait")).expect("the key is free again");
         drop(first);
         assert!(desk.has(&1), "the end of the first run must not take the key of the second");
+    }
+
+    #[tokio::test]
+    async fn a_session_that_is_being_opened_can_be_cancelled_or_closed() {
+        let desk: Desk<_> = Desk::new(Scripted);
+        let open = || SessionAsk::Open { policy: Box::default() };
+        let mut first = desk.ask(1, 7, open()).expect("a free key");
+        let mut taken = desk.ask(2, 7, open()).expect("a free key");
+        assert!(matches!(taken.next().await, Some(Event::Ended(Err(RunError::Request(_))))));
+        desk.cancel(&1);
+        assert!(matches!(first.next().await, Some(Event::Ended(Err(RunError::Cancelled)))));
+        // Its number is free again.
+        let mut second = desk.ask(1, 7, open()).expect("a free key");
+        let mut close = desk.ask(2, 7, SessionAsk::Close {}).expect("a free key");
+        assert!(matches!(close.next().await, Some(Event::Ended(Ok(End::Session(_))))));
+        assert!(matches!(second.next().await, Some(Event::Ended(Err(RunError::Cancelled)))));
+        let mut none = desk.ask(3, 7, SessionAsk::Variables {}).expect("a free key");
+        assert!(matches!(none.next().await, Some(Event::Ended(Err(RunError::Request(_))))));
     }
 
     #[tokio::test]

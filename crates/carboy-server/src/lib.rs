@@ -1,6 +1,6 @@
 //! The front doors of carboy: where callers of other processes ask for runs.
 //!
-//! A [`Desk`] holds the runs that are under way, by the caller's key. It starts them on a
+//! A [`Desk`] holds the runs that are under way, by the caller's key, and the sessions that are open. It starts them on a
 //! [`Runner`](carboy_engine::Runner), passes on what they print and call, takes answers and
 //! cancellations, and says how each ended, once. A door speaks one protocol and knows the desk; the
 //! desk knows no protocol. The [`pipe`] serves one caller that
@@ -27,4 +27,4 @@ pub mod http;
 mod line;
 pub mod pipe;
 
-pub use desk::{Desk, Event, Order, Taken, UnderWay};
+pub use desk::{Desk, End, Event, Order, Taken, UnderWay, Work};

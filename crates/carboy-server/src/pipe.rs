@@ -2,7 +2,8 @@
 //!
 //! It ends with its caller. When the input ends, no more requests can come, and what is under way is
 //! still answered, as long as somebody is there to read it: with the caller goes the other end of the
-//! output too, and then every run is ended and nothing is left.
+//! output too, and then every run is ended and nothing is left. Sessions end when what was under way has been
+//! answered.
 
 mod ends;
 mod lines;
@@ -12,17 +13,17 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use carboy_engine::{Answer, EngineError, Preloading, RunError, Runner};
-use carboy_protocol::ArtifactWish;
+use carboy_engine::{Answer, EngineError, Preloading, RunError, Sessions};
 use carboy_protocol::pipe::{
     FailureKind, FromEngine, MAX_LINE, PIPE_VERSION, RunFailure, ToEngine,
 };
+use carboy_protocol::{ArtifactWish, Reply};
 use serde::Deserialize;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::desk::{Desk, Event, Order, UnderWay};
+use crate::desk::{Desk, End, Event, Order, Taken, UnderWay, Work};
 
 pub use ends::Ends;
 
@@ -36,7 +37,7 @@ const UNDER_WAY: usize = 10_000;
 
 /// Serves one caller until it is gone, and ends what is still running then. `python` is the version of
 /// the interpreter that jobs run on; what comes of `preloads` is passed on.
-pub async fn serve<R: Runner>(
+pub async fn serve<R: Sessions>(
     desk: Desk<R>,
     python: String,
     preloads: mpsc::Receiver<Preloading>,
@@ -79,7 +80,7 @@ struct Caller<'a, R> {
     answers: mpsc::Sender<FromEngine>,
 }
 
-impl<R: Runner> Caller<'_, R> {
+impl<R: Sessions> Caller<'_, R> {
     /// Takes requests until the caller is gone, and ends what is still running then.
     async fn listen(self, input: impl AsyncRead + Unpin, reader: OwnedFd) -> io::Result<()> {
         let mut input = BufReader::new(input);
@@ -139,7 +140,11 @@ impl<R: Runner> Caller<'_, R> {
                 let result = error.map_or(Ok(result), Err);
                 self.desk.answer(&id, Answer { call, result });
             }
+            ToEngine::Session { id, session, ask } => {
+                self.follow(id, self.desk.ask(id, session, ask), tasks).await;
+            }
             ToEngine::Run { id, artifacts: ArtifactWish::Keep, .. }
+            | ToEngine::Piece { id, artifacts: ArtifactWish::Keep, .. }
                 if !self.desk.keeps() && !self.desk.has(&id) =>
             {
                 let message =
@@ -149,18 +154,33 @@ impl<R: Runner> Caller<'_, R> {
                 self.answers.send(FromEngine::Failed { id: Some(id), failure }).await.ok();
             }
             ToEngine::Run { id, job, stream, tenant, deadline_ms, artifacts } => {
-                let deadline = deadline_ms.map(|ms| Instant::now() + Duration::from_millis(ms));
+                let (work, deadline) = (Work::Job(job), deadline_ms.map(from_now));
                 let order =
-                    Order { job: *job, id: None, stream, begun: None, tenant, deadline, artifacts };
-                match self.desk.start(id, order) {
-                    Ok(run) => drop(tasks.spawn(pass_on(id, run, self.answers.clone()))),
-                    Err(_taken) => {
-                        self.refuse(None, format!("a run with the number {id} is under way")).await;
-                    }
-                }
+                    Order { work, id: None, stream, begun: None, tenant, deadline, artifacts };
+                self.follow(id, self.desk.start(id, order), tasks).await;
+            }
+            ToEngine::Piece { id, session, piece, stream, tenant, deadline_ms, artifacts } => {
+                let (work, deadline) = (Work::Piece(session, piece), deadline_ms.map(from_now));
+                let order =
+                    Order { work, id: None, stream, begun: None, tenant, deadline, artifacts };
+                self.follow(id, self.desk.start(id, order), tasks).await;
             }
         }
     }
+
+    /// Passes on what comes of a request, if its number was free.
+    async fn follow(&self, id: u64, run: Result<UnderWay, Taken>, tasks: &mut JoinSet<()>) {
+        match run {
+            Ok(run) => drop(tasks.spawn(pass_on(id, run, self.answers.clone()))),
+            Err(Taken) => {
+                self.refuse(None, format!("a run with the number {id} is under way")).await;
+            }
+        }
+    }
+}
+
+fn from_now(ms: u64) -> Instant {
+    Instant::now() + Duration::from_millis(ms)
 }
 
 /// Passes on which modules are preloaded.
@@ -195,7 +215,14 @@ async fn pass_on(id: u64, mut run: UnderWay, answers: mpsc::Sender<FromEngine>) 
                 args: call.args,
                 kwargs: call.kwargs,
             },
-            Event::Ended(Ok(outcome)) => FromEngine::Outcome { id, outcome },
+            Event::Ended(Ok(End::Outcome(outcome))) => {
+                FromEngine::Outcome { id, outcome, state: None, note: None }
+            }
+            Event::Ended(Ok(End::Reply(reply))) => {
+                let Reply { outcome, state, note } = *reply;
+                FromEngine::Outcome { id, outcome: Box::new(outcome), state: Some(state), note }
+            }
+            Event::Ended(Ok(End::Session(answer))) => FromEngine::Session { id, answer },
             Event::Ended(Err(error)) => {
                 FromEngine::Failed { id: Some(id), failure: error.failure() }
             }

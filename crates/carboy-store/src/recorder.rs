@@ -9,7 +9,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use carboy_engine::{Artifacts, Engine, EngineError, Load, RunError, RunOptions, Runner, new_id};
+use carboy_engine::{
+    Artifacts, Engine, EngineError, Load, RequestError, RunError, RunOptions, Runner, Session,
+    Sessions, new_id,
+};
 use carboy_protocol::{ArtifactWish, Job, Outcome, Policy};
 
 use crate::digest::sha256;
@@ -312,5 +315,16 @@ impl<R: Describe> Runner for Recorder<R> {
 
     fn load(&self) -> Option<Load> {
         self.runner.load()
+    }
+}
+
+impl<R: Describe + Sessions> Sessions for Recorder<R> {
+    async fn session(&self, policy: &Policy) -> Result<Session, RunError> {
+        if self.desk.is_some() {
+            // Whoever asked for records relies on there being one for every answer.
+            let why = "runs of a session cannot be recorded yet, and this engine records every run";
+            return Err(RunError::Request(RequestError::Session { why: why.into() }));
+        }
+        self.runner.session(policy).await
     }
 }

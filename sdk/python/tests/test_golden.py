@@ -41,8 +41,16 @@ WRITTEN_BY_ENGINE = {
     "outcome_converted": ("outcome", 2),
     "failed": ("failed", 1),
     "failed_without_id": ("failed", None),
+    "outcome_restored": ("outcome", 1),
+    "session_done": ("session", 1),
+    "session_variables": ("session", 3),
+    "session_checkpoints": ("session", 3),
 }
-WRITTEN_BY_US = {"run", "run_least", "cancel", "answer", "answer_null", "answer_error"}
+WRITTEN_BY_US = {
+    *("run", "run_least", "cancel", "answer", "answer_null", "answer_error", "piece"),
+    *("session_open", "session_branch", "session_checkpoint", "session_rollback", "session_drop"),
+    *("session_ask_variables", "session_ask_checkpoints", "session_close"),
+}
 
 
 def test_every_golden_message_is_known(golden: Path) -> None:

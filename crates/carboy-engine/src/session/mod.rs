@@ -27,7 +27,7 @@ use crate::error::RunError;
 use crate::facts::Ending;
 use crate::kernel::id::new_id;
 use crate::run::{self, Contact};
-use crate::runner::{Artifacts, RunOptions};
+use crate::runner::{Artifacts, RunOptions, Runner};
 use crate::session::core::{Core, refused};
 use crate::session::fork::{Original, drain};
 use crate::session::line::{Copy, Line, protect};
@@ -46,6 +46,12 @@ const MAX_VARIABLES: u64 = 1_000;
 const VARIABLES_MS: u64 = 5_000;
 /// How many bytes that may have, if a policy allows results less: so many with the longest names.
 const VARIABLES_BYTES: u64 = MAX_VARIABLES * 16 * MAX_NAME as u64;
+
+/// A runner that holds sessions.
+pub trait Sessions: Runner {
+    /// Opens a session under this policy.
+    fn session(&self, policy: &Policy) -> impl Future<Output = Result<Session, RunError>> + Send;
+}
 
 /// Code that is run piece by piece and keeps its state. One piece runs at a time; branches run beside each
 /// other. Dropping it ends it, and dropping what was opened first ends its branches too.
@@ -122,7 +128,9 @@ impl Session {
         };
         let message = Message { frame: ToJar::Job(frame), code, given, tools: job.tools };
         // In a box: what a run holds is large, and callers have futures of their own.
-        Box::pin(self.perform(message, &policy.limits, options, piece.rollback)).await
+        let mut limits = policy.limits.clone();
+        limits.wall_ms = limits.wall_ms.min(piece.wall_ms.unwrap_or(u64::MAX));
+        Box::pin(self.perform(message, &limits, options, piece.rollback)).await
     }
 
     /// What the code has defined: names, types, and sizes where they are known. It is the code's own word.

@@ -7,13 +7,12 @@ use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use carboy_engine::{RunError, Runner};
-use carboy_protocol::Outcome;
 
 use super::body::Room;
 use super::door::Door;
 use super::problem::Problem;
 use super::tenant::{End, Ticket};
-use crate::desk::UnderWay;
+use crate::desk::{self, UnderWay};
 use crate::line;
 
 /// A run under way and all that ends with it.
@@ -46,18 +45,18 @@ impl<R: Runner> Run<R> {
     }
 
     /// The run is over: what the client is told, as JSON.
-    pub fn end(&mut self, ended: Result<Box<Outcome>, RunError>) -> Result<Bytes, Problem> {
+    pub fn end(&mut self, ended: Result<desk::End, RunError>) -> Result<Bytes, Problem> {
         let door = &self.door;
-        let written =
-            ended.map_err(|error| door.problem(&self.request, &error)).and_then(|outcome| {
-                door.metrics.outcome(&outcome);
-                if let Some(ticket) = &self.ticket {
-                    ticket.tenant().used_cpu(outcome.usage.cpu_ms / 1e3);
-                }
-                let mut text = Vec::new();
-                line::append(&mut text, &outcome).map_err(|_unwritable| Problem::engine())?;
-                Ok(Bytes::from(text))
-            });
+        let written = ended.map_err(|error| door.problem(&self.request, &error)).and_then(|end| {
+            let outcome = end.outcome().ok_or_else(Problem::engine)?;
+            door.metrics.outcome(&outcome);
+            if let Some(ticket) = &self.ticket {
+                ticket.tenant().used_cpu(outcome.usage.cpu_ms / 1e3);
+            }
+            let mut text = Vec::new();
+            line::append(&mut text, &outcome).map_err(|_unwritable| Problem::engine())?;
+            Ok(Bytes::from(text))
+        });
         let end = match &written {
             Ok(text) => End::Outcome(text.clone()),
             Err(problem) => {

@@ -23,7 +23,7 @@ use super::problem::Problem;
 use super::run::{Run, answer, json_bytes};
 use super::stream;
 use super::tenant::{End, Known};
-use crate::desk::{Event, Order};
+use crate::desk::{Event, Order, Work};
 
 const RUN: HeaderName = HeaderName::from_static("carboy-run");
 
@@ -144,7 +144,7 @@ async fn begin<R: Runner>(
         ceiling.clone()
     };
     let order = Order {
-        job,
+        work: Work::Job(Box::new(job)),
         id: Some(id.clone()),
         stream: begun.is_some(),
         begun,

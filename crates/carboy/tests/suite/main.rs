@@ -43,6 +43,7 @@ mod same_user;
 mod serve;
 mod session_faults;
 mod session_model;
+mod session_pipe;
 mod sessions;
 mod soak;
 mod standing;

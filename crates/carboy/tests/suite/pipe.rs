@@ -20,7 +20,7 @@ pub(crate) struct Pipe {
 }
 
 impl Pipe {
-    fn start() -> Pipe {
+    pub fn start() -> Pipe {
         Pipe::of(&program())
     }
 
@@ -69,7 +69,7 @@ impl Pipe {
 
     fn outcome(&mut self) -> (u64, Outcome) {
         match self.hear() {
-            FromEngine::Outcome { id, outcome } => (id, *outcome),
+            FromEngine::Outcome { id, outcome, .. } => (id, *outcome),
             other => panic!("{other:?}"),
         }
     }

@@ -1,0 +1,176 @@
+//! The sessions of a desk, by the caller's number.
+//!
+//! A number is taken from the moment at which a session is asked for, so whoever gives up waiting for one can
+//! close it all the same.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use carboy_engine::{RequestError, RunError, Session, Sessions};
+use carboy_protocol::{Policy, SessionAnswer, SessionAsk};
+use tokio::sync::{Notify, oneshot};
+use tokio::task::JoinSet;
+
+/// A session, or one that is being opened.
+#[derive(Default)]
+struct Slot {
+    session: OnceLock<Arc<Session>>,
+    /// Told when its number is given back before there is a session.
+    closed: Notify,
+}
+
+/// The sessions that are open or being opened.
+#[derive(Default)]
+pub(super) struct Held(Mutex<HashMap<u64, Arc<Slot>>>);
+
+impl Held {
+    fn locked(&self) -> MutexGuard<'_, HashMap<u64, Arc<Slot>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The session with this number.
+    pub fn get(&self, number: u64) -> Result<Arc<Session>, RunError> {
+        let found = self.locked().get(&number).and_then(|slot| slot.session.get().cloned());
+        found.ok_or_else(|| none(number))
+    }
+
+    /// Does what is asked. Numbers are taken and given back now, not when the answer is waited for.
+    pub fn ask<R: Sessions>(
+        self: &Arc<Held>,
+        runner: Arc<R>,
+        number: u64,
+        ask: SessionAsk,
+        cancel: oneshot::Receiver<()>,
+    ) -> impl Future<Output = Result<SessionAnswer, RunError>> + Send + use<R> {
+        let step = self.step(number, ask);
+        async move {
+            match step? {
+                Step::Open(place, policy) => {
+                    let opened = tokio::select! {
+                        biased;
+                        Ok(()) = cancel => Err(RunError::Cancelled),
+                        () = place.slot.closed.notified() => Err(RunError::Cancelled),
+                        opened = runner.session(&policy) => opened,
+                    };
+                    place.fill(opened?)?;
+                }
+                Step::Branch(place, session) => place.fill(session.branch().await?)?,
+                Step::Close(slot) => match slot.session.get() {
+                    Some(session) => session.close().await,
+                    None => slot.closed.notify_one(),
+                },
+                Step::Inside(session, ask) => return inside(&session, ask).await,
+            }
+            Ok(SessionAnswer::Done {})
+        }
+    }
+
+    /// What is to be done, with the session that it is done with.
+    fn step(self: &Arc<Held>, number: u64, ask: SessionAsk) -> Result<Step, RunError> {
+        Ok(match ask {
+            SessionAsk::Open { policy } => Step::Open(self.place(number)?, policy),
+            SessionAsk::Branch { session } => {
+                let parent = self.get(number)?;
+                Step::Branch(self.place(session)?, parent)
+            }
+            SessionAsk::Close {} => {
+                Step::Close(self.locked().remove(&number).ok_or_else(|| none(number))?)
+            }
+            ask => Step::Inside(self.get(number)?, ask),
+        })
+    }
+
+    /// Takes a number for a session that is about to be there.
+    fn place(self: &Arc<Held>, number: u64) -> Result<Place, RunError> {
+        match self.locked().entry(number) {
+            Entry::Occupied(_) => {
+                Err(refused(format!("a session with the number {number} is open")))
+            }
+            Entry::Vacant(entry) => {
+                let slot = entry.insert(Arc::default()).clone();
+                Ok(Place { held: self.clone(), number, slot })
+            }
+        }
+    }
+
+    /// Ends every session, and waits until nothing of them is left.
+    pub async fn close(&self) {
+        let slots: Vec<_> = self.locked().drain().map(|(_, slot)| slot).collect();
+        // All at once: what runs in a branch ends with the session that it is a branch of.
+        let mut closing = JoinSet::new();
+        for slot in slots {
+            match slot.session.get().cloned() {
+                Some(session) => drop(closing.spawn(async move { session.close().await })),
+                None => slot.closed.notify_one(),
+            }
+        }
+        closing.join_all().await;
+    }
+}
+
+/// What is to be done.
+enum Step {
+    Open(Place, Box<Policy>),
+    Branch(Place, Arc<Session>),
+    Close(Arc<Slot>),
+    Inside(Arc<Session>, SessionAsk),
+}
+
+/// What concerns one session alone.
+async fn inside(session: &Session, ask: SessionAsk) -> Result<SessionAnswer, RunError> {
+    match ask {
+        SessionAsk::Variables {} => {
+            return session.variables().await.map(SessionAnswer::Variables);
+        }
+        SessionAsk::Checkpoints {} => {
+            let names = session.checkpoints().await?;
+            return Ok(SessionAnswer::Checkpoints { names });
+        }
+        SessionAsk::Checkpoint { name } => session.checkpoint(&name).await?,
+        SessionAsk::Rollback { name } => session.rollback(&name).await?,
+        SessionAsk::Drop { name } => session.drop_checkpoint(&name).await?,
+        SessionAsk::Open { .. } | SessionAsk::Branch { .. } | SessionAsk::Close {} => {}
+    }
+    Ok(SessionAnswer::Done {})
+}
+
+/// A number whose session is on its way. It is given back if that does not come.
+struct Place {
+    held: Arc<Held>,
+    number: u64,
+    slot: Arc<Slot>,
+}
+
+impl Place {
+    /// The session is there. If its number was given back meanwhile, it ends.
+    fn fill(&self, session: Session) -> Result<(), RunError> {
+        let session = Arc::new(session);
+        let sessions = self.held.locked();
+        if !self.is_in(&sessions) {
+            return Err(RunError::Cancelled);
+        }
+        self.slot.session.set(session).map_err(|_| RunError::Cancelled)
+    }
+
+    fn is_in(&self, sessions: &HashMap<u64, Arc<Slot>>) -> bool {
+        sessions.get(&self.number).is_some_and(|slot| Arc::ptr_eq(slot, &self.slot))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut sessions = self.held.locked();
+        if self.slot.session.get().is_none() && self.is_in(&sessions) {
+            sessions.remove(&self.number);
+        }
+    }
+}
+
+fn none(number: u64) -> RunError {
+    refused(format!("there is no session with the number {number}"))
+}
+
+fn refused(why: String) -> RunError {
+    RunError::Request(RequestError::Session { why })
+}
