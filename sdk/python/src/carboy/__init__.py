@@ -10,6 +10,7 @@ an event loop. Every run answers with an `Outcome`. What is raised is a `CarboyE
 
 from ._artifacts import Artifact, Artifacts, ArtifactWish
 from ._async_sandbox import AsyncRunStream, AsyncSandbox
+from ._async_session import AsyncSession
 from ._check import Violation
 from ._data_frames import FrameFile
 from ._default import run
@@ -34,6 +35,7 @@ from ._outcome import (
     Outcome,
     RejectedError,
     RunError,
+    SessionOutcome,
     TimeLimitError,
 )
 from ._policy import Drawing, Language, Policy
@@ -52,6 +54,8 @@ from ._record import (
 from ._runs import ChainReport, Difference, RecordedRun, Replayed, RunRecord, Runs
 from ._sandbox import RunStream, Sandbox
 from ._schema import schema
+from ._session import Session
+from ._session_base import Variable, Variables
 from ._tools import Tool
 
 __version__ = "0.1.0"
@@ -62,6 +66,7 @@ __all__ = [
     "Artifacts",
     "AsyncRunStream",
     "AsyncSandbox",
+    "AsyncSession",
     "BusyError",
     "CancelledRunError",
     "CarboyError",
@@ -98,11 +103,15 @@ __all__ = [
     "RunStream",
     "Runs",
     "Sandbox",
+    "Session",
+    "SessionOutcome",
     "TimeLimitError",
     "Tool",
     "ToolCall",
     "ToolError",
     "Usage",
+    "Variable",
+    "Variables",
     "Violation",
     "extract",
     "run",

@@ -7,14 +7,13 @@ import inspect
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import suppress
-from contextvars import Context, copy_context
-from functools import partial
 from types import TracebackType
 from typing import Any
 
+from ._async_listen import next_of
 from ._async_pipe import AsyncPipe, AsyncRun
-from ._box import Box, Stream, closed_box, heard
-from ._calls import Call
+from ._async_session import AsyncSession
+from ._box import Box, Stream, closed_box
 from ._check import Violation
 from ._data_frames import FrameLike
 from ._errors import RequestError
@@ -23,7 +22,6 @@ from ._outcome import Outcome
 from ._policy import PolicyLike
 from ._record import Chunk, Preloaded
 from ._request import OnError, has_frames
-from ._tool_threads import function_thread
 from ._tools import ToolLike
 
 
@@ -105,6 +103,13 @@ class AsyncSandbox(Box[AsyncPipe]):
             return AsyncRunStream(pipe, run, raises, pipe.loop.create_task(self._write(run, asked)))
         run = AsyncRun(self._settings.request(*asked))
         return AsyncRunStream(self._submitted(run), run, raises)
+
+    def session(
+        self, *, policy: PolicyLike | None = None, on_error: OnError | None = None
+    ) -> AsyncSession:
+        """A session, which is opened when it is entered or awaited. See `AsyncSession`."""
+        raises = self._raises(on_error)
+        return AsyncSession(self._settings, raises, self._submitted, policy)
 
     async def check(self, code: str, *, policy: PolicyLike | None = None) -> list[Violation]:
         """What the language profile does not allow in the code. See `Sandbox.check`."""
@@ -274,44 +279,3 @@ def _end(run: AsyncRun, writing: asyncio.Task[AsyncPipe] | None) -> None:
     if run.pipe is None:
         run.ended = True
     run.finish()
-
-
-async def next_of(pipe: AsyncPipe, run: AsyncRun) -> Chunk | Outcome:
-    """The next output or the outcome of a run. Tool calls are served meanwhile."""
-    while True:
-        said = await pipe.wait(run)
-        found = heard(said, pipe.artifacts)
-        if isinstance(found, (Chunk, Outcome)):
-            return found
-        if isinstance(found, Preloaded):
-            done = run.on_preload(found) if run.on_preload is not None else None
-            if inspect.isawaitable(done):
-                await done
-            continue
-        if found is not None:
-            _serve(pipe, run, Call(pipe, run, found))
-
-
-def _serve(pipe: AsyncPipe, run: AsyncRun, call: Call) -> None:
-    if not call.is_async:
-        context = copy_context()
-        function_thread().submit(lambda: _call_here(pipe.loop, context, call))
-        return
-    if run.tasks is None:
-        run.tasks = set()
-    task = pipe.loop.create_task(call.awaited())
-    run.tasks.add(task)
-    task.add_done_callback(run.tasks.discard)
-
-
-def _call_here(loop: asyncio.AbstractEventLoop, context: Context, call: Call) -> None:
-    """In the thread for plain functions: calls one and lets the loop send the answer."""
-    if call.ended:
-        return
-    try:
-        then = partial(call.answer, context.run(call.made))
-    except BaseException as error:
-        then = partial(call.fail, error)
-    # If the loop is closed, the answer is no longer waited for.
-    with suppress(RuntimeError):
-        loop.call_soon_threadsafe(then)

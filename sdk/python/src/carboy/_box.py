@@ -14,7 +14,7 @@ from ._check import Violation, violations
 from ._errors import RequestError
 from ._forks import tell_of_forks
 from ._messages import decoded, failure_of
-from ._outcome import Outcome
+from ._outcome import Outcome, SessionOutcome
 from ._pipe import Pipe
 from ._policy import PolicyLike, policy_body
 from ._prompt import prompt_for
@@ -152,6 +152,8 @@ def heard(
         raise said
     kind, body = decoded(said)
     if kind == "outcome":
+        if "state" in body:
+            return SessionOutcome.from_message(body, place)
         return Outcome.from_dict(body["outcome"], place)
     if kind == "output":
         return Chunk(body["stream"], body["text"])

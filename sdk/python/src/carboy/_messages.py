@@ -62,6 +62,17 @@ def decoded(line: bytes) -> tuple[str, dict[str, Any]]:
         ) from None
 
 
+def session_answer(said: bytes | BaseException) -> dict[str, Any] | None:
+    """What came of a request about a session; `None` if the message is about something else."""
+    if isinstance(said, BaseException):
+        raise said
+    kind, body = decoded(said)
+    if kind == "failed":
+        raise failure_of(body["failure"])
+    answer = body["answer"] if kind == "session" else None
+    return answer if isinstance(answer, dict) else None
+
+
 def failure_of(failure: dict[str, Any]) -> CarboyError:
     """The exception for a message that says why there is no outcome."""
     kinds: dict[str, type[RequestError] | type[BusyError] | type[EngineError]] = {

@@ -6,7 +6,7 @@ What the code wrote is the guest's: show it with `explain()` or `repr()`, which 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from . import _explain, _html
 from ._artifacts import Kept
@@ -61,6 +61,37 @@ class Outcome(Record):
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         return {"text/plain": repr(self), "text/html": _html.table(self)}
+
+
+class SessionOutcome(Outcome):
+    """What came of a run in a session, and what is left of the session's state."""
+
+    state: Literal["kept", "restored", "ended"]
+    """`kept`: what the code reached, to its end or to its exception. `restored`: what was there before the
+    run. `ended`: nothing, the session is over."""
+    note: str | None
+    """What is to be known about that state, such as threads that are gone."""
+
+    @classmethod
+    def from_message(cls, body: Mapping[str, Any], place: str | None = None) -> SessionOutcome:
+        """The outcome in a message about a run of a session. See `Outcome.from_dict`."""
+        made = cls.from_dict(body["outcome"], place)
+        assert isinstance(made, SessionOutcome)
+        made.__dict__["state"] = body["state"]
+        made.__dict__["note"] = body.get("note")
+        return made
+
+    def explain(self) -> str:
+        """All that matters of it as text, with what is left of the session's state."""
+        after = _STATES.get(self.state)
+        parts = [super().explain().rstrip("\n"), after, self.note]
+        return "\n".join(part for part in parts if part)
+
+
+_STATES = {
+    "restored": "The session's state is what it was before this run.",
+    "ended": "The session is over: nothing is left of its state.",
+}
 
 
 class RunError(CarboyError):

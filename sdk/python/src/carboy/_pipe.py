@@ -24,6 +24,8 @@ from ._run import Run
 # The engine runs 8 jobs per processor at once and queues up to 128 more of one caller. The others
 # are queued here, first in, first out.
 _WAITING_THERE = 64
+# After a message of one of these kinds no other follows with its number.
+_LAST = frozenset(("outcome", "failed", "session"))
 
 
 class Pipe(Channel):
@@ -99,6 +101,22 @@ class Pipe(Channel):
             run.inbox.append(error)
             run.wake()
 
+    def interrupt(self, run: Run) -> None:
+        """Ends a run that is still waited for: it is answered as one that was cancelled."""
+        with self.lock:
+            run.interrupted = True
+            if run.sent and not (run.over or self.over):
+                self._cancel(run)
+
+    def close_session(self, number: int) -> None:
+        """Ends a session, whose end is not waited for. The caller holds the lock."""
+        if self.cut or self.over:
+            return
+        self._send(
+            b'{"session":{"id":%d,"session":%d,"ask":{"close":{}}}}\n' % (self._next, number)
+        )
+        self._next += 1
+
     def finish(self, run: Run) -> None:
         """The caller no longer waits for a run. If it is under way, it is cancelled."""
         with self.lock:
@@ -116,9 +134,12 @@ class Pipe(Channel):
         if run.over or self.over:
             return
         if run.sent:
-            self._send(b'{"cancel":{"id":%d}}\n' % run.id)
+            self._cancel(run)
         else:
             self._runs.pop(run.id, None)
+
+    def _cancel(self, run: Run) -> None:
+        self._send(b'{"cancel":{"id":%d}}\n' % run.id)
 
     def _pump(self) -> None:
         """Sends the runs whose turn it is."""
@@ -131,7 +152,9 @@ class Pipe(Channel):
             assert run.request is not None
             run.sent = True
             self._in_flight += 1
-            self._put(b'{"run":{"id":%d,%b' % (run.id, run.request.body))
+            self._put(b'{"%b":{"id":%d,%b' % (run.request.kind, run.id, run.request.body))
+            if run.interrupted:
+                self._put(b'{"cancel":{"id":%d}}\n' % run.id)
         self._writing = False
 
     # Messages.
@@ -151,7 +174,7 @@ class Pipe(Channel):
         if run is None:
             return
         self.progress.clear()
-        if kind == "outcome" or kind == "failed":
+        if kind in _LAST:
             self._in_flight -= 1
             if kind == "failed" and self._comes_again(run, line):
                 return

@@ -243,13 +243,18 @@ def limits_in_force(body: Mapping[str, Any]) -> dict[str, Any]:
     return {**DEFAULT_LIMITS, **body.get("limits", {})}
 
 
-def tightened(body: Mapping[str, Any], timeout: float) -> dict[str, Any]:
-    """The policy with its time on the clock lowered to so many seconds. It is never raised."""
+def milliseconds(timeout: float) -> int:
+    """A time in seconds as the engine takes it."""
     if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
         raise RequestError(f"timeout must be seconds, not {type(timeout).__name__}")
     if not (math.isfinite(timeout) and timeout > 0):
         raise RequestError(f"timeout must be more than 0 seconds, was {timeout}")
-    allowed, asked = limits_in_force(body)["wall_ms"], math.ceil(timeout * 1000)
+    return math.ceil(timeout * 1000)
+
+
+def tightened(body: Mapping[str, Any], timeout: float) -> dict[str, Any]:
+    """The policy with its time on the clock lowered to so many seconds. It is never raised."""
+    allowed, asked = limits_in_force(body)["wall_ms"], milliseconds(timeout)
     if allowed <= asked:
         return dict(body)
     return {**body, "limits": {**body.get("limits", {}), "wall_ms": asked}}

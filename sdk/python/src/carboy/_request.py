@@ -18,7 +18,7 @@ from ._data_frames import FrameLike, Frames, Held, is_frame
 from ._errors import RequestError
 from ._files import FileLike, PathLike, encoded_files, encoded_mounts
 from ._json import NotJson, encoded
-from ._policy import PolicyLike, policy_body, tightened
+from ._policy import PolicyLike, milliseconds, policy_body, tightened
 from ._tools import Tool, Toolbox, ToolLike, name_fault
 
 OnError = Literal["return", "raise"]
@@ -35,6 +35,8 @@ class Request:
     tools: Mapping[str, Tool]
     held: Held | None = None
     """Private files that it needs until its run has ended."""
+    kind: bytes = b"run"
+    """What is asked for."""
 
 
 class Settings:
@@ -121,21 +123,13 @@ class Settings:
         frames: Mapping[str, FrameLike] | None = None,
     ) -> Request:
         """One run of the box."""
-        if type(code) is not str and not isinstance(code, str):
-            raise RequestError(f"code must be str, not {type(code).__name__}")
+        parts = [b'"job":{"code":', _encoded_code(code)]
         toolbox = self.tools.with_more(tools) if tools else self.tools
         policy_json = self._policy_json
         body = self.policy
         if policy is not None or timeout is not None:
             body = self.policy if policy is None else policy_body(policy)
             policy_json = _encoded_policy(body if timeout is None else tightened(body, timeout))
-        try:
-            parts = [b'"job":{"code":', encode_basestring(code).encode()]
-        except UnicodeEncodeError as error:
-            raise RequestError(
-                f"the code contains an unpaired surrogate at character {error.start}",
-                hint="read it as UTF-8",
-            ) from None
         given = None
         if frames or (inputs and has_frames(inputs)):
             given = Frames(self.python, body.get("inputs_from") is not None)
@@ -156,13 +150,78 @@ class Settings:
             parts += [b',"tools":', toolbox.json]
         parts.append(self._ends[stream])
         held = None if given is None else given.held
-        request = Request(b"".join(parts), toolbox.by_name, held)
-        if len(request.body) > MAX_LINE - 64:
-            raise RequestError(
-                f"the request has {len(request.body)} bytes, at most {MAX_LINE} are accepted",
-                hint="pass less data in one run",
-            )
-        return request
+        return Request(_joined(parts), toolbox.by_name, held)
+
+    def piece(
+        self,
+        session: int,
+        code: str,
+        inputs: Mapping[str, Any] | None,
+        tools: Iterable[ToolLike],
+        timeout: float | None,
+        stream: bool,
+        rollback: bool,
+    ) -> Request:
+        """One run of a session."""
+        parts = [b'"session":%d,"piece":{"code":' % session, _encoded_code(code)]
+        toolbox = self.tools.with_more(tools) if tools else self.tools
+        if inputs:
+            if has_frames(inputs):
+                raise RequestError(
+                    "frames and arrays cannot be passed to a session yet",
+                    hint="pass rows as JSON, and make the frame in the session's code",
+                )
+            parts += [b',"inputs":', _encoded_inputs(inputs, toolbox, None)]
+        if toolbox.json:
+            parts += [b',"tools":', toolbox.json]
+        if timeout is not None:
+            parts.append(b',"wall_ms":%d' % milliseconds(timeout))
+        if rollback:
+            parts.append(b',"rollback":true')
+        parts.append(self._ends[stream])
+        return Request(_joined(parts), toolbox.by_name, kind=b"piece")
+
+    def opening(self, session: int, policy: PolicyLike | None) -> Request:
+        """Asks for a session."""
+        body = self._policy_json if policy is None else _encoded_policy(policy_body(policy))
+        return asking(session, b'{"open":{"policy":%b}}' % (body or b"{}"))
+
+
+def asking(session: int, ask: bytes) -> Request:
+    """Asks something of a session."""
+    return Request(b'"session":%d,"ask":%b}}\n' % (session, ask), {}, kind=b"session")
+
+
+def named(ask: str, name: str) -> bytes:
+    """What is asked of a session about one of its checkpoints."""
+    if not isinstance(name, str):
+        raise RequestError(f"the name of a checkpoint must be str, not {type(name).__name__}")
+    try:
+        return encoded({ask: {"name": name}})
+    except NotJson as error:
+        raise RequestError(f"the name of a checkpoint contains {error.what}") from None
+
+
+def _encoded_code(code: str) -> bytes:
+    if type(code) is not str and not isinstance(code, str):
+        raise RequestError(f"code must be str, not {type(code).__name__}")
+    try:
+        return encode_basestring(code).encode()
+    except UnicodeEncodeError as error:
+        raise RequestError(
+            f"the code contains an unpaired surrogate at character {error.start}",
+            hint="read it as UTF-8",
+        ) from None
+
+
+def _joined(parts: list[bytes]) -> bytes:
+    body = b"".join(parts)
+    if len(body) > MAX_LINE - 64:
+        raise RequestError(
+            f"the request has {len(body)} bytes, at most {MAX_LINE} are accepted",
+            hint="pass less data in one run",
+        )
+    return body
 
 
 def checked_size(size: int | str | None) -> str | None:

@@ -29,6 +29,8 @@ class Run:
     over = False
     # The caller no longer waits for it.
     ended = False
+    # It is to be cancelled, and still waited for.
+    interrupted = False
     # Hears of modules that are preloaded.
     on_preload: Callable[[Preloaded], object] | None = None
     # Tasks that serve its tool calls and can be cancelled.

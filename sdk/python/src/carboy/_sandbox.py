@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextvars import copy_context
 from types import TracebackType
 from typing import Any
 
-from ._box import Box, Stream, closed_box, heard
-from ._calls import Call
+from ._box import Box, Stream, closed_box
 from ._check import Violation
 from ._data_frames import FrameLike
 from ._files import FileLike, PathLike
@@ -17,8 +15,9 @@ from ._outcome import Outcome
 from ._policy import PolicyLike
 from ._record import Chunk, Preloaded
 from ._request import OnError
+from ._session import Session
+from ._sync_listen import next_of
 from ._sync_pipe import SyncPipe, SyncRun
-from ._tool_threads import loop_thread
 from ._tools import ToolLike
 
 
@@ -108,6 +107,17 @@ class Sandbox(Box[SyncPipe]):
         )
         run = SyncRun(request)
         return RunStream(self._submitted(run), run, raises)
+
+    def session(
+        self, *, policy: PolicyLike | None = None, on_error: OnError | None = None
+    ) -> Session:
+        """Opens a session: code that is run piece by piece and keeps its state. See `Session`.
+
+        Its runs are offered the tools of the box.
+        """
+        session = Session(self._settings, self._raises(on_error))
+        session._open(self._submitted, policy)
+        return session
 
     def check(self, code: str, *, policy: PolicyLike | None = None) -> list[Violation]:
         """What the language profile of the policy does not allow in the code, without running it.
@@ -227,28 +237,3 @@ class RunStream(Stream[SyncPipe, SyncRun]):
                 self._pipe.finish_locked(self._run)
             finally:
                 self._pipe.lock.release()
-
-
-def next_of(pipe: SyncPipe, run: SyncRun) -> Chunk | Outcome:
-    """The next output or the outcome of a run. Tool calls are served meanwhile."""
-    while True:
-        said = pipe.wait(run)
-        found = heard(said, pipe.artifacts)
-        if isinstance(found, (Chunk, Outcome)):
-            return found
-        if isinstance(found, Preloaded):
-            if run.on_preload is not None:
-                run.on_preload(found)
-            continue
-        if found is not None:
-            # The run may have ended while an earlier call was served. Then no answer is needed.
-            pipe.look(run)
-            if run.over:
-                continue
-            call = Call(pipe, run, found)
-            if call.is_async:
-                if run.tasks is None:
-                    run.tasks = set()
-                run.tasks.add(loop_thread().submit(call.awaited, copy_context()))
-            else:
-                call.answer(call.made())
