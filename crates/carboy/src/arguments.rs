@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use carboy_protocol::{ExitCode, PythonVersion};
 use clap::{Args, Parser, Subcommand};
 
-use crate::bench::BenchPart;
+use crate::bench::{BenchPart, Subject};
 use crate::choice::{Choice, Interpreter, ProfileName, WallsName};
 use crate::failure::Reader;
 use crate::given::Given;
@@ -171,6 +171,9 @@ pub struct Drill {
 
 #[derive(Args)]
 pub struct Bench {
+    /// Measure this alone, as a report of its own
+    #[arg(conflicts_with_all = ["only", "peers"])]
+    pub subject: Option<Subject>,
     #[command(flatten)]
     pub interpreter: Interpreter,
     /// Also time other sandboxes, where they are installed

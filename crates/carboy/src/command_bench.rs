@@ -6,7 +6,7 @@ use carboy_engine::Installation;
 use serde_json::{Map, Value, json};
 
 use crate::arguments;
-use crate::bench::{self, BenchPart, Size};
+use crate::bench::{self, Bench, BenchPart, Size, Subject};
 use crate::failure::{Failure, print, print_json};
 use crate::paint::Paint;
 
@@ -17,7 +17,7 @@ pub async fn bench(arguments: arguments::Bench) -> Result<std::process::ExitCode
     } else {
         Size { paced: 1000, loaded: 4000 }
     };
-    let mut bench = bench::Bench {
+    let mut bench = Bench {
         installation: Installation::own(),
         python,
         versions: arguments.interpreter.versions(),
@@ -25,8 +25,32 @@ pub async fn bench(arguments: arguments::Bench) -> Result<std::process::ExitCode
         raw: Map::new(),
     };
     let progress = Progress(!arguments.json);
-    let mut report = json!({ "machine": bench::machine(&bench.python), "job": bench::JOB });
+    let (report, page): (Value, fn(&Value, Paint) -> String) = match arguments.subject {
+        Some(Subject::Sessions) => {
+            progress.say("sessions");
+            (bench.sessions().await?, sessions_page)
+        }
+        None => (all(&arguments, &mut bench, &progress).await?, page),
+    };
+    if let Some(file) = &arguments.raw {
+        let text = Value::Object(bench.raw).to_string();
+        std::fs::write(file, text).map_err(Failure::os("write the raw samples"))?;
+    }
+    if arguments.json {
+        print_json(&report)?;
+    } else {
+        print(&page(&report, Paint::stdout()))?;
+    }
+    Ok(0.into())
+}
 
+/// Every part that is wanted.
+async fn all(
+    arguments: &arguments::Bench,
+    bench: &mut Bench,
+    progress: &Progress,
+) -> Result<Value, Failure> {
+    let mut report = json!({ "machine": bench::machine(&bench.python), "job": bench::JOB });
     let wanted = |part| arguments.only.is_empty() || arguments.only.contains(&part);
     if wanted(BenchPart::Bare) {
         progress.say("bare fork and run");
@@ -78,17 +102,7 @@ pub async fn bench(arguments: arguments::Bench) -> Result<std::process::ExitCode
         report["peers"] = bench.peers();
     }
     report["ratios"] = ratios(&report);
-    if let Some(file) = &arguments.raw {
-        let text = Value::Object(bench.raw).to_string();
-        std::fs::write(file, text).map_err(Failure::os("write the raw samples"))?;
-    }
-    if arguments.json {
-        print_json(&report)?;
-    } else {
-        let text = page(&report, Paint::stdout());
-        print(&text)?;
-    }
-    Ok(0.into())
+    Ok(report)
 }
 
 /// Says what is being measured, to a person.
@@ -113,18 +127,48 @@ fn ratios(report: &Value) -> Value {
     })
 }
 
-fn page(report: &Value, paint: Paint) -> String {
-    let mut text = String::new();
-    let machine = &report["machine"];
+fn machine_lines(machine: &Value, paint: Paint) -> String {
     let word = |value: &Value| value.as_str().unwrap_or("unknown").to_owned();
-    text.push_str(&format!(
+    format!(
         "{}\n  Linux {}, {} processors, {}\n  CPython {}\n\n",
         paint.bold("machine"),
         word(&machine["kernel"]),
         machine["processors"],
         word(&machine["processor"]),
         word(&machine["python"]).lines().next().unwrap_or_default(),
-    ));
+    )
+}
+
+fn sessions_page(report: &Value, paint: Paint) -> String {
+    let mut text = machine_lines(&report["machine"], paint);
+    text.push_str(&format!("{}\n", paint.bold("sessions, ms")));
+    let mut row = |name: &str, value: &Value| {
+        let number = |key: &str| value[key].as_f64().unwrap_or(0.0);
+        let over = value["over_bare_fork"].as_f64();
+        let over = over.map_or(String::new(), |over| format!("  {over:.2} × a bare fork"));
+        let (p50, p99) = (number("p50_ms"), number("p99_ms"));
+        text.push_str(&format!("  {name:<28} {p50:>9.3} p50 {p99:>9.3} p99{over}\n"));
+    };
+    row("run, `x += 1`", &report["run"]);
+    row("run, without a pause", &report["run_burst"]);
+    for (what, words) in
+        [("bare_fork", "bare fork"), ("branch", "branch"), ("rollback", "rollback")]
+    {
+        for (size, value) in report[what].as_object().into_iter().flatten() {
+            row(&format!("{words}, {size} MiB of data"), value);
+        }
+    }
+    for (size, value) in report["ten_branches"].as_object().into_iter().flatten() {
+        if let Some(bytes) = value["added_bytes"].as_f64() {
+            let mib = bytes / f64::from(1 << 20);
+            text.push_str(&format!("  ten branches, {size} MiB of data, add {mib:.1} MiB\n"));
+        }
+    }
+    text
+}
+
+fn page(report: &Value, paint: Paint) -> String {
+    let mut text = machine_lines(&report["machine"], paint);
     let mut rows: Vec<(String, &Value)> = vec![
         ("bare fork and run".into(), &report["bare"]),
         ("sealed, 1 caller".into(), &report["sealed"]["c1"]),

@@ -4,6 +4,7 @@ mod files;
 mod guard;
 mod peers;
 mod samples;
+mod sessions;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -36,6 +37,13 @@ pub enum BenchPart {
     Numpy,
     Pandas,
     Peers,
+}
+
+/// What has a report of its own.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Subject {
+    /// Runs in a session, branches and rollbacks, beside bare forks with as much live data
+    Sessions,
 }
 
 /// How much is measured.
