@@ -44,6 +44,7 @@ mod serve;
 mod session_faults;
 mod session_model;
 mod session_pipe;
+mod session_tree;
 mod sessions;
 mod soak;
 mod standing;
