@@ -3,8 +3,8 @@
 //! Requests carry a number of the caller's choice; every message about a run carries it back. Many
 //! runs may be under way at once, and their messages come in any order, but for each run `output`
 //! and `call` come before its one `outcome` or `failed`. Sessions have numbers of the caller's choice too,
-//! apart from those of requests, from the request that opens them to the one that closes them. The files in `golden/pipe` hold one message
-//! each, and the tests of every language read them.
+//! apart from those of requests, from the request that opens them to the one that closes them. The files in
+//! `golden/pipe` hold one message each, and the tests of every language read them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;

@@ -164,20 +164,24 @@ impl<R: Runner, K: Clone + Eq + Hash> Desk<R, K> {
                 _ => Artifacts::List,
             },
         };
-        let (runner, sessions) = (self.runner.clone(), self.sessions.clone());
         // A task of its own, so that the caller is told even if it panics.
-        let run = tokio::spawn(async move {
-            match order.work {
-                Work::Job(job) => {
+        let run = match order.work {
+            Work::Job(job) => {
+                let runner = self.runner.clone();
+                tokio::spawn(async move {
                     let outcome = runner.run_with(*job, options).await?;
                     Ok(End::Outcome(Box::new(outcome)))
-                }
-                Work::Piece(session, piece) => {
-                    let reply = sessions.get(session)?.run_with(*piece, options).await?;
-                    Ok(End::Reply(Box::new(reply)))
-                }
+                })
             }
-        });
+            Work::Piece(number, piece) => {
+                // Looked up now: a request that comes next may close the session.
+                let session = self.sessions.get(number);
+                tokio::spawn(async move {
+                    let reply = session?.run_with(*piece, options).await?;
+                    Ok(End::Reply(Box::new(reply)))
+                })
+            }
+        };
         let mut under_way = UnderWay::new(place, run);
         (under_way.printed, under_way.called) = (Some(printed), Some(called));
         Ok(under_way)

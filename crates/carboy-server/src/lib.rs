@@ -1,7 +1,7 @@
 //! The front doors of carboy: where callers of other processes ask for runs.
 //!
-//! A [`Desk`] holds the runs that are under way, by the caller's key, and the sessions that are open. It starts them on a
-//! [`Runner`](carboy_engine::Runner), passes on what they print and call, takes answers and
+//! A [`Desk`] holds the runs that are under way, by the caller's key, and the sessions that are open. It
+//! starts them on a [`Runner`](carboy_engine::Runner), passes on what they print and call, takes answers and
 //! cancellations, and says how each ended, once. A door speaks one protocol and knows the desk; the
 //! desk knows no protocol. The [`pipe`] serves one caller that
 //! started this process, [`http`] many callers with keys.

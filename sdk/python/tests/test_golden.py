@@ -163,6 +163,8 @@ def test_a_failure_is_raised_as_whose_it_is(golden: Path) -> None:
     ours = failure_of(message(golden, "failed_without_id")["failed"]["failure"])
     assert type(ours) is carboy.EngineError
     assert ours.causes == ("user namespace: clone3(CLONE_NEWUSER): EPERM",)
+    # Nobody's fault: it was interrupted before it began.
+    assert type(failure_of({"kind": "cancelled", "message": ""})) is carboy.NotStartedError
 
 
 def test_a_run_is_written_as_in_the_golden_message(golden: Path) -> None:

@@ -128,6 +128,21 @@ def test_a_branch_that_is_forgotten_is_closed(session: carboy.Session) -> None:
     assert branch.run("1 + 1").result == 2
 
 
+def test_a_branch_that_is_forgotten_while_the_pipe_is_busy_is_closed(
+    session: carboy.Session,
+) -> None:
+    branch = session.branch()
+    pipe = branch._pipe
+    assert pipe is not None
+    with pipe.lock:
+        # As when the garbage collector comes while a message is being sent.
+        del branch
+        gc.collect()
+        assert len(pipe._forgotten) == 1
+    assert session.run("1 + 1").result == 2
+    assert not pipe._forgotten
+
+
 def test_closing_a_session_ends_its_branches(box: carboy.Sandbox) -> None:
     session = box.session(policy=SMALL)
     branch = session.branch()

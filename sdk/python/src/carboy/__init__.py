@@ -20,6 +20,7 @@ from ._errors import (
     CarboyError,
     EngineError,
     EngineGoneError,
+    NotStartedError,
     RequestError,
     ToolError,
 )
@@ -91,6 +92,7 @@ __all__ = [
     "LimitError",
     "LimitHit",
     "Limits",
+    "NotStartedError",
     "Outcome",
     "Policy",
     "Preloaded",

@@ -171,9 +171,4 @@ class AsyncSession(SessionBase[AsyncPipe, AsyncRun]):
         pipe = self._left()
         if pipe is not None and not pipe.over:
             with suppress(RuntimeError):
-                pipe.loop.call_soon_threadsafe(_close, pipe, self._number)
-
-
-def _close(pipe: AsyncPipe, number: int) -> None:
-    with pipe.lock:
-        pipe.close_session(number)
+                pipe.loop.call_soon_threadsafe(pipe.forget_session, self._number)

@@ -40,6 +40,10 @@ class BusyError(_NoOutcome):
     """Too many runs are under way. Nothing was started; try again later."""
 
 
+class NotStartedError(_NoOutcome):
+    """The run was interrupted before it began. Nothing of it ran, and the session's state is as it was."""
+
+
 class EngineError(_NoOutcome):
     """Our failure. Nothing of the code ran, or what ran was ended."""
 

@@ -10,7 +10,7 @@ import json
 import re
 from typing import Any
 
-from ._errors import BusyError, CarboyError, EngineError, RequestError
+from ._errors import BusyError, CarboyError, EngineError, NotStartedError, RequestError
 
 # The version of the messages that this package speaks.
 PIPE_VERSION = 1
@@ -75,9 +75,13 @@ def session_answer(said: bytes | BaseException) -> dict[str, Any] | None:
 
 def failure_of(failure: dict[str, Any]) -> CarboyError:
     """The exception for a message that says why there is no outcome."""
-    kinds: dict[str, type[RequestError] | type[BusyError] | type[EngineError]] = {
-        "request": RequestError,
-        "busy": BusyError,
-    }
-    error = kinds.get(failure.get("kind", ""), EngineError)
-    return error(failure.get("message", ""), failure.get("causes", ()), failure.get("hint"))
+    told = failure.get("message", ""), failure.get("causes", ()), failure.get("hint")
+    match failure.get("kind"):
+        case "request":
+            return RequestError(*told)
+        case "busy":
+            return BusyError(*told)
+        case "cancelled":
+            return NotStartedError(*told)
+        case _:
+            return EngineError(*told)

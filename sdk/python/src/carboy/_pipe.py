@@ -44,6 +44,8 @@ class Pipe(Channel):
         self._next = 1
         # Runs that were not sent yet.
         self._line: deque[Run] = deque()
+        # Numbers of sessions that nobody holds any more.
+        self._forgotten: deque[int] = deque()
         self._in_flight = 0
         processors = len(os.sched_getaffinity(0))
         self._most = max(16, 8 * processors) + _WAITING_THERE
@@ -70,6 +72,8 @@ class Pipe(Channel):
             self._runs[run.id] = run
             self._line.append(run)
             self._pump()
+            if self._forgotten:
+                self.close_forgotten()
             if self.cut:
                 # Not even its first byte was accepted.
                 del self._runs[run.id]
@@ -108,14 +112,27 @@ class Pipe(Channel):
             if run.sent and not (run.over or self.over):
                 self._cancel(run)
 
-    def close_session(self, number: int) -> None:
-        """Ends a session, whose end is not waited for. The caller holds the lock."""
-        if self.cut or self.over:
-            return
-        self._send(
-            b'{"session":{"id":%d,"session":%d,"ask":{"close":{}}}}\n' % (self._next, number)
-        )
-        self._next += 1
+    def forget_session(self, number: int) -> None:
+        """Ends a session, whose end is not waited for.
+
+        The garbage collector may call this at any moment, also while this thread holds the lock. Then
+        whoever next does something with the lock sends it.
+        """
+        self._forgotten.append(number)
+        if self.lock.acquire(blocking=False):
+            try:
+                self.close_forgotten()
+            finally:
+                self.lock.release()
+
+    def close_forgotten(self) -> None:
+        """Ends the sessions that nobody holds any more. The caller holds the lock."""
+        while self._forgotten and not (self.cut or self.over):
+            number = self._forgotten.popleft()
+            self._send(
+                b'{"session":{"id":%d,"session":%d,"ask":{"close":{}}}}\n' % (self._next, number)
+            )
+            self._next += 1
 
     def finish(self, run: Run) -> None:
         """The caller no longer waits for a run. If it is under way, it is cancelled."""
@@ -164,6 +181,8 @@ class Pipe(Channel):
             self._take(line)
         if self._line:
             self._pump()
+        if self._forgotten:
+            self.close_forgotten()
 
     def _take(self, line: bytes) -> None:
         kind, number = address(line)

@@ -148,10 +148,7 @@ class Session(SessionBase[SyncPipe, SyncRun]):
             run.finish()
 
     def _abandon(self) -> None:
-        """Ends it without waiting; also from the garbage collector, which may hold the lock already."""
+        """Ends it without waiting; also from the garbage collector, at any moment."""
         pipe = self._left()
-        if pipe is not None and pipe.lock.acquire(blocking=False):
-            try:
-                pipe.close_session(self._number)
-            finally:
-                pipe.lock.release()
+        if pipe is not None:
+            pipe.forget_session(self._number)

@@ -58,7 +58,7 @@ class SessionBase(Generic[P, R]):
         """Ends the run that is under way, from another thread or task; the state is as it was before it.
 
         The run is answered with an outcome whose error has the kind `cancelled`. One that has not begun
-        raises an `EngineError` instead.
+        raises a `NotStartedError` instead.
         """
         pipe = self._pipe
         if pipe is not None:
