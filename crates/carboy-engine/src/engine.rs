@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use carboy_protocol::{Job, JobFrame, Limits, Outcome, Policy, SetupFault, ToJar};
+use carboy_protocol::{Job, JobFrame, Limits, Opening, Outcome, Policy, SetupFault, ToJar};
 use tokio::sync::mpsc;
 
 use crate::admit::budget::{Budget, LIGHT};
@@ -255,17 +255,40 @@ impl Engine {
 
     /// Opens a session: code that is run piece by piece and keeps its state.
     pub async fn session(&self, policy: &Policy) -> Result<Session, RunError> {
-        let policy = self.admitted(policy)?;
+        self.session_with(Opening::under(policy.clone())).await
+    }
+
+    /// Opens a session whose code finds what it is opened with.
+    pub async fn session_with(&self, opening: Opening) -> Result<Session, RunError> {
+        let Opening { policy, inputs, files, mounts, frames } = opening;
+        let mut job = Job { policy, inputs, files, mounts, frames, ..Job::default() };
+        let policy = self.admitted(&job.policy)?;
         session::check(&policy)?;
+        request::check(&job, &RunOptions::default())?;
         let tier = self.pool.tier();
-        let needs = self.budget.session(&policy.limits, tier.holds(&policy))?;
+        let mut needs = self.budget.session(&policy.limits, tier.holds(&policy))?;
+        let inputs = match self.opening(&mut job, None) {
+            Some(open) => Some(Arc::new(elsewhere(open).await.ok_or(RunError::Cancelled)??)),
+            None => None,
+        };
+        if let Some(inputs) = &inputs {
+            needs.own_bytes = (needs.own_bytes + inputs.bytes()).min(self.budget.bytes);
+        }
         // The first jar may show what imports take, and have less left than was promised.
         for _ in 0..2 {
             let held = self.gate.reserve(needs)?;
-            let jar = tier.make_for_session(&policy).await?;
+            let mut jar = tier.make_for_session(&policy).await?;
+            if let Some(inputs) = &inputs {
+                // Before its first process is asked for anything.
+                jar.hand_in(inputs).await?;
+            }
             let environment = tier.environment(&policy.limits, &jar);
-            let core = SessionCore::new(jar, policy.clone(), environment, self.gate.clone(), held);
+            let (gate, is_given) = (self.gate.clone(), inputs.is_some());
+            let core = SessionCore::new(jar, policy.clone(), environment, gate, held, is_given);
             if let Some(session) = Session::begin(core).await? {
+                if !job.inputs.is_empty() || !job.frames.is_empty() {
+                    session.lay_out(job).await?;
+                }
                 return Ok(session);
             }
         }
@@ -342,8 +365,8 @@ fn no_cgroup(why: &str) -> SetupFault {
 }
 
 impl Sessions for Engine {
-    async fn session(&self, policy: &Policy) -> Result<Session, RunError> {
-        Engine::session(self, policy).await
+    async fn session_with(&self, opening: Opening) -> Result<Session, RunError> {
+        Engine::session_with(self, opening).await
     }
 }
 

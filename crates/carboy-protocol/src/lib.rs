@@ -63,7 +63,9 @@ pub use outcome::{
 pub use policy::{Network, Policy, Walls};
 pub use preset::Preset;
 pub use python::PythonVersion;
-pub use session::{Piece, Reply, SessionAnswer, SessionAsk, StateAfter, Variable, Variables};
+pub use session::{
+    Opening, Piece, Reply, SessionAnswer, SessionAsk, StateAfter, Variable, Variables,
+};
 pub use text::OutputText;
 pub use tool::{Call, CallStatus, Tool, ToolCall, ToolFault, ToolFaultKind};
 pub use visible::{hidden_in, is_hidden, visible_json};

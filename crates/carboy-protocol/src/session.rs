@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{Outcome, Policy, Tool};
+use crate::{DataFrame, FileSource, Outcome, Policy, Tool};
 
 /// The next piece of a session's code.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -27,16 +27,40 @@ pub struct Piece {
     pub rollback: bool,
 }
 
+/// What a session is opened with.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Opening {
+    /// What holds for all of its runs.
+    #[serde(default)]
+    pub policy: Policy,
+    /// JSON values that its code finds under their names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub inputs: BTreeMap<String, Box<RawValue>>,
+    /// Files that its code can read by their names, as those of a job.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, FileSource>,
+    /// Files and directories of the host that its code can read at their places, as those of a job.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub mounts: BTreeMap<String, String>,
+    /// Variables that are made of files, each when code first names it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub frames: BTreeMap<String, DataFrame>,
+}
+
+impl Opening {
+    /// With nothing but a policy.
+    pub fn under(policy: Policy) -> Opening {
+        Opening { policy, ..Opening::default() }
+    }
+}
+
 /// What can be asked of a session beside running code.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum SessionAsk {
     /// Open it.
-    Open {
-        /// What holds for all of its runs.
-        #[serde(default)]
-        policy: Box<Policy>,
-    },
+    Open(Box<Opening>),
     /// Tell what its code has defined.
     Variables {},
     /// Open another that goes on from the same state, beside it.

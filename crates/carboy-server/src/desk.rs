@@ -342,7 +342,7 @@ async fn received<T>(channel: &mut Option<mpsc::Receiver<T>>) -> Option<T> {
 #[cfg(test)]
 mod tests {
     use carboy_engine::Session;
-    use carboy_protocol::Policy;
+    use carboy_protocol::Opening;
 
     use super::*;
 
@@ -373,7 +373,7 @@ mod tests {
     }
 
     impl Sessions for Scripted {
-        async fn session(&self, _policy: &Policy) -> Result<Session, RunError> {
+        async fn session_with(&self, _opening: Opening) -> Result<Session, RunError> {
             std::future::pending().await
         }
     }
@@ -423,7 +423,7 @@ mod tests {
     #[tokio::test]
     async fn a_session_that_is_being_opened_can_be_cancelled_or_closed() {
         let desk: Desk<_> = Desk::new(Scripted);
-        let open = || SessionAsk::Open { policy: Box::default() };
+        let open = || SessionAsk::Open(Box::default());
         let mut first = desk.ask(1, 7, open()).expect("a free key");
         let mut taken = desk.ask(2, 7, open()).expect("a free key");
         assert!(matches!(taken.next().await, Some(Event::Ended(Err(RunError::Request(_))))));

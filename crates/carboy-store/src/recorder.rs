@@ -13,7 +13,7 @@ use carboy_engine::{
     Artifacts, Engine, EngineError, Load, RequestError, RunError, RunOptions, Runner, Session,
     Sessions, new_id,
 };
-use carboy_protocol::{ArtifactWish, Job, Outcome, Policy};
+use carboy_protocol::{ArtifactWish, Job, Opening, Outcome, Policy};
 
 use crate::digest::sha256;
 use crate::draft::{self, Asked, Ended, Inputs, digests};
@@ -319,12 +319,12 @@ impl<R: Describe> Runner for Recorder<R> {
 }
 
 impl<R: Describe + Sessions> Sessions for Recorder<R> {
-    async fn session(&self, policy: &Policy) -> Result<Session, RunError> {
+    async fn session_with(&self, opening: Opening) -> Result<Session, RunError> {
         if self.desk.is_some() {
             // Whoever asked for records relies on there being one for every answer.
             let why = "runs of a session cannot be recorded yet, and this engine records every run";
             return Err(RunError::Request(RequestError::Session { why: why.into() }));
         }
-        self.runner.session(policy).await
+        self.runner.session_with(opening).await
     }
 }

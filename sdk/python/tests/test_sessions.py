@@ -179,6 +179,35 @@ def test_tools_and_output_are_those_of_a_run() -> None:
         assert figure.artifacts["a.txt"].read() == b"b"
 
 
+def test_a_session_is_opened_with_inputs_files_and_frames(
+    box: carboy.Sandbox, tmp_path: Path
+) -> None:
+    # Below it: jars of a root engine may not read what is only for its owner.
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "n.csv").write_text("a,b\n1,2\n3,4\n")
+    opened = box.session(
+        policy=SMALL,
+        inputs={"factor": 10},
+        files={"note.txt": b"a note"},
+        mounts={"/data": data},
+        frames={"rows": data / "n.csv"},
+    )
+    with opened as session:
+        read = "open('note.txt').read(), open('/data/n.csv').read()[:3], factor"
+        assert session.run(read).result == ["a note", "a,b", 10]
+        # What is given is no file that the code left.
+        assert not session.run("import os\nos.makedirs('sub')\nos.chdir('sub')").artifacts
+        # Made when it is first named, also from another directory, and kept as it is changed.
+        with session.branch() as branch:
+            assert branch.run("len(rows)").result == 2
+        session.run("rows = [len(rows)]")
+        assert session.run(CRASH).state == "restored"
+        assert session.run("rows, factor").result == [[2], 10]
+    with pytest.raises(carboy.RequestError, match="cannot be opened"):
+        box.session(policy=SMALL, files={"none.txt": tmp_path / "none.txt"})
+
+
 def test_what_a_session_does_not_take_is_said(box: carboy.Sandbox, tmp_path: Path) -> None:
     with pytest.raises(carboy.RequestError, match="nested walls"):
         box.session(policy={"walls": "nested"})
@@ -187,6 +216,13 @@ def test_what_a_session_does_not_take_is_said(box: carboy.Sandbox, tmp_path: Pat
         pytest.raises(carboy.RequestError, match="cannot be recorded"),
     ):
         recorded.session()
+
+
+def test_a_frame_is_not_taken_by_a_session_that_is_open(session: carboy.Session) -> None:
+    # Of a library that need not be there.
+    frame = type("DataFrame", (), {"__module__": "pandas.core.frame"})()
+    with pytest.raises(carboy.RequestError, match="that is open"):
+        session.run("df", {"df": frame})
 
 
 def test_a_session_ends_with_its_box() -> None:

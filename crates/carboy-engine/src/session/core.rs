@@ -30,6 +30,8 @@ pub(crate) struct Core {
     pub policy: Policy,
     pub environment: BTreeMap<String, String>,
     pub gate: Arc<Gate>,
+    /// Whether it was handed files, whose pages are nobody's memory.
+    pub is_given_files: bool,
     /// Its part of the memory budget, until it is over.
     held: Mutex<Option<Held>>,
     /// Whoever has this may fork, or talk to the first process.
@@ -79,6 +81,7 @@ impl Core {
         environment: BTreeMap<String, String>,
         gate: Arc<Gate>,
         held: Held,
+        is_given_files: bool,
     ) -> Arc<Core> {
         let (jar, routes) = (Arc::new(jar), Arc::new(Routes::default()));
         let router = tokio::spawn(route(jar.clone(), routes.clone())).abort_handle();
@@ -91,6 +94,7 @@ impl Core {
             policy,
             environment,
             gate,
+            is_given_files,
             held: Mutex::new(Some(held)),
             forks: tokio::sync::Mutex::default(),
             heads: Arc::default(),

@@ -11,13 +11,12 @@ mod line;
 mod router;
 mod turn;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
 use carboy_protocol::{
-    Denial, Job, JobFrame, Kind, LanguageProfile, Layer, Limits, Outcome, Piece, Policy, Reply,
-    ToJar, Variables, Walls,
+    Denial, Job, JobFrame, Kind, LanguageProfile, Layer, Limits, Opening, Outcome, Piece, Policy,
+    Reply, ToJar, Variables, Walls,
 };
 use tokio::sync::Mutex;
 
@@ -49,8 +48,11 @@ const VARIABLES_BYTES: u64 = MAX_VARIABLES * 16 * MAX_NAME as u64;
 
 /// A runner that holds sessions.
 pub trait Sessions: Runner {
-    /// Opens a session under this policy.
-    fn session(&self, policy: &Policy) -> impl Future<Output = Result<Session, RunError>> + Send;
+    /// Opens a session.
+    fn session_with(
+        &self,
+        opening: Opening,
+    ) -> impl Future<Output = Result<Session, RunError>> + Send;
 }
 
 /// Code that is run piece by piece and keeps its state. One piece runs at a time; branches run beside each
@@ -113,12 +115,36 @@ impl Session {
         let job =
             Job { code: piece.code, inputs: piece.inputs, tools: piece.tools, ..Job::default() };
         request::check(&job, &options)?;
+        let mut limits = self.core.policy.limits.clone();
+        limits.wall_ms = limits.wall_ms.min(piece.wall_ms.unwrap_or(u64::MAX));
+        self.run_job(job, &limits, options, piece.rollback).await
+    }
+
+    /// Hands its code the variables that it is opened with. The files of frames are in its jar.
+    pub(crate) async fn lay_out(&self, job: Job) -> Result<(), RunError> {
+        let options = RunOptions { artifacts: Artifacts::None, ..RunOptions::default() };
+        let limits = self.core.policy.limits.clone();
+        let reply = self.run_job(job, &limits, options, false).await?;
+        reply.outcome.error.map_or(Ok(()), |error| {
+            let what = error.message;
+            Err(refused(format!("what the session is opened with cannot be laid out: {what}")))
+        })
+    }
+
+    async fn run_job(
+        &self,
+        mut job: Job,
+        limits: &Limits,
+        options: RunOptions,
+        rollback: bool,
+    ) -> Result<Reply, RunError> {
         let policy = &self.core.policy;
         let given = Given::of(&job);
+        let frames = request::frames(&mut job);
         let code = Arc::new(job.code);
         let frame = JobFrame {
             code: code.clone(),
-            frames: BTreeMap::new(),
+            frames,
             inputs: job.inputs,
             environment: self.core.environment.clone(),
             guard: None,
@@ -128,9 +154,7 @@ impl Session {
         };
         let message = Message { frame: ToJar::Job(frame), code, given, tools: job.tools };
         // In a box: what a run holds is large, and callers have futures of their own.
-        let mut limits = policy.limits.clone();
-        limits.wall_ms = limits.wall_ms.min(piece.wall_ms.unwrap_or(u64::MAX));
-        Box::pin(self.perform(message, &limits, options, piece.rollback)).await
+        Box::pin(self.perform(message, limits, options, rollback)).await
     }
 
     /// What the code has defined: names, types, and sizes where they are known. It is the code's own word.
@@ -218,6 +242,9 @@ impl Session {
             record.ending = Ending::Cancelled;
         }
         head.owed = std::mem::take(&mut record.owed);
+        if core.is_given_files {
+            record.facts.leave_out_files();
+        }
         let isolation = head.about().isolation.clone();
         let mut outcome =
             outcome(id, queue_ms, record, limits, &message.code, &message.given, isolation);

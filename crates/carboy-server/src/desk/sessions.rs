@@ -8,7 +8,7 @@ use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use carboy_engine::{RequestError, RunError, Session, Sessions};
-use carboy_protocol::{Policy, SessionAnswer, SessionAsk};
+use carboy_protocol::{Opening, SessionAnswer, SessionAsk};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
 
@@ -46,12 +46,12 @@ impl Held {
         let step = self.step(number, ask);
         async move {
             match step? {
-                Step::Open(place, policy) => {
+                Step::Open(place, opening) => {
                     let opened = tokio::select! {
                         biased;
                         Ok(()) = cancel => Err(RunError::Cancelled),
                         () = place.slot.closed.notified() => Err(RunError::Cancelled),
-                        opened = runner.session(&policy) => opened,
+                        opened = runner.session_with(*opening) => opened,
                     };
                     place.fill(opened?)?;
                 }
@@ -69,7 +69,7 @@ impl Held {
     /// What is to be done, with the session that it is done with.
     fn step(self: &Arc<Held>, number: u64, ask: SessionAsk) -> Result<Step, RunError> {
         Ok(match ask {
-            SessionAsk::Open { policy } => Step::Open(self.place(number)?, policy),
+            SessionAsk::Open(opening) => Step::Open(self.place(number)?, opening),
             SessionAsk::Branch { session } => {
                 let parent = self.get(number)?;
                 Step::Branch(self.place(session)?, parent)
@@ -111,7 +111,7 @@ impl Held {
 
 /// What is to be done.
 enum Step {
-    Open(Place, Box<Policy>),
+    Open(Place, Box<Opening>),
     Branch(Place, Arc<Session>),
     Close(Arc<Slot>),
     Inside(Arc<Session>, SessionAsk),
@@ -130,7 +130,7 @@ async fn inside(session: &Session, ask: SessionAsk) -> Result<SessionAnswer, Run
         SessionAsk::Checkpoint { name } => session.checkpoint(&name).await?,
         SessionAsk::Rollback { name } => session.rollback(&name).await?,
         SessionAsk::Drop { name } => session.drop_checkpoint(&name).await?,
-        SessionAsk::Open { .. } | SessionAsk::Branch { .. } | SessionAsk::Close {} => {}
+        SessionAsk::Open(_) | SessionAsk::Branch { .. } | SessionAsk::Close {} => {}
     }
     Ok(SessionAnswer::Done {})
 }

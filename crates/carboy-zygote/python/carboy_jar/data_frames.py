@@ -32,19 +32,21 @@ FORMATS = {"arrow": "Arrow", "parquet": "Parquet", "csv": "CSV", "jsonl": "JSONL
 NAMELESS = "carboy: a series without a name"
 
 
-def lay_out(frames: dict[str, Any], code: str, space: Space) -> None:
-    """Makes the frames that the code names. The others are not even opened."""
+def lay_out(frames: dict[str, Any], code: str, space: Space, home: str) -> list[str]:
+    """Makes the frames that the code names, and returns which. The others are not even opened."""
+    made = []
     all_of_them = not code.isascii() or re.search(INDIRECT, code)
     for name, frame in frames.items():
         if not all_of_them and name not in code:
             continue
         # The code may go to another directory, and read some of it later.
-        path = os.path.join(os.getcwd(), "inputs", frame["file"])
+        path = os.path.join(home, "inputs", frame["file"])
         form = frame["format"]
         kind = frame.get("kind") or kind_for(form, code)
         make = MAKERS[kind]
         try:
             space[name] = make(path, form)
+            made.append(name)
         except MemoryError:
             raise
         except ImportError as error:
@@ -53,6 +55,7 @@ def lay_out(frames: dict[str, Any], code: str, space: Space) -> None:
         except Exception as error:
             text = f"the frame {name!r} cannot be read as {FORMATS.get(form, form)}: {error}"
             raise ValueError(text) from error
+    return made
 
 
 def kind_for(form: str, code: str) -> str:

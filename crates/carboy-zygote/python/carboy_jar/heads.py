@@ -18,6 +18,7 @@ import types
 
 from . import frames, job
 from .answers import encode_failure, encode_result
+from .data_frames import lay_out
 from .displays import Showing, begin, close, show_open
 from .execute import FLAGS, execute
 from .forms import kind_of
@@ -87,6 +88,9 @@ class Head:
         self.space = job.new_main()
         self.space["context"] = None
         self.first = set(self.space)
+        # What is to be made of files, when code first names it.
+        self.frames: dict[str, Any] = {}
+        self.home = os.getcwd()
 
     def serve(self, message: Any) -> None:
         """Does what it is told. It does not return.
@@ -167,6 +171,10 @@ class Head:
         offer_notebook(code)
         self.calls.renew()
         self.space.update(piece.get("inputs", {}))
+        self.frames.update(piece.get("frames", {}))
+        if self.frames:
+            for made in lay_out(self.frames, code, self.space, self.home):
+                del self.frames[made]
         if "tools" in piece:
             offer(piece["tools"], self.space, self.calls)
 

@@ -64,7 +64,7 @@ def run_job(job: dict[str, Any], space: Space, finish: Callable[[], None]) -> by
     if "inputs" in job:
         space.update(job["inputs"])
     if "frames" in job:
-        lay_out(job["frames"], code, space)
+        lay_out(job["frames"], code, space, os.getcwd())
     if "tools" in job:
         offer(job["tools"], space)
     if "guard" in job:

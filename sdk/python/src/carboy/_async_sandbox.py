@@ -21,7 +21,7 @@ from ._files import FileLike, PathLike
 from ._outcome import Outcome
 from ._policy import PolicyLike
 from ._record import Chunk, Preloaded
-from ._request import OnError, has_frames
+from ._request import OnError, Request, has_frames
 from ._tools import ToolLike
 
 
@@ -105,11 +105,21 @@ class AsyncSandbox(Box[AsyncPipe]):
         return AsyncRunStream(self._submitted(run), run, raises)
 
     def session(
-        self, *, policy: PolicyLike | None = None, on_error: OnError | None = None
+        self,
+        *,
+        inputs: Mapping[str, Any] | None = None,
+        files: Mapping[str, FileLike] | None = None,
+        mounts: Mapping[str, PathLike] | None = None,
+        frames: Mapping[str, FrameLike] | None = None,
+        policy: PolicyLike | None = None,
+        on_error: OnError | None = None,
     ) -> AsyncSession:
-        """A session, which is opened when it is entered or awaited. See `AsyncSession`."""
-        raises = self._raises(on_error)
-        return AsyncSession(self._settings, raises, self._submitted, policy)
+        """A session, which is opened when it is entered or awaited. See `Sandbox.session`."""
+
+        def opening(number: int) -> Request:
+            return self._settings.opening(number, policy, inputs, files, mounts, frames)
+
+        return AsyncSession(self._settings, self._raises(on_error), self._submitted, opening)
 
     async def check(self, code: str, *, policy: PolicyLike | None = None) -> list[Violation]:
         """What the language profile does not allow in the code. See `Sandbox.check`."""

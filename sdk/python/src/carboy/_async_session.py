@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import suppress
@@ -12,9 +13,8 @@ from ._async_listen import answer_of, next_of
 from ._async_pipe import AsyncPipe, AsyncRun
 from ._errors import CarboyError
 from ._outcome import SessionOutcome
-from ._policy import PolicyLike
 from ._record import Chunk
-from ._request import OnError, Settings, asking, is_raise, named
+from ._request import OnError, Request, Settings, asking, is_raise, named
 from ._session_base import SessionBase, Variables
 from ._tools import ToolLike
 
@@ -30,12 +30,12 @@ class AsyncSession(SessionBase[AsyncPipe, AsyncRun]):
         settings: Settings,
         raises: bool,
         submitted: Callable[[AsyncRun], AsyncPipe] | None = None,
-        policy: PolicyLike | None = None,
+        opening: Callable[[int], Request] | None = None,
     ) -> None:
         super().__init__(settings, raises)
-        # How it is opened, until it is.
+        # How it is opened, and with what, until it is.
         self._submitted = submitted
-        self._policy = policy
+        self._opening = opening
 
     async def run(
         self,
@@ -153,10 +153,12 @@ class AsyncSession(SessionBase[AsyncPipe, AsyncRun]):
 
     async def _open(self) -> None:
         """Opens it, unless it is open."""
-        if self._submitted is None:
-            return
         submitted, self._submitted = self._submitted, None
-        run = AsyncRun(self._settings.opening(self._number, self._policy))
+        opening, self._opening = self._opening, None
+        if submitted is None or opening is None:
+            return
+        # Writing frames may take long.
+        run = AsyncRun(await asyncio.to_thread(opening, self._number))
         try:
             self._pipe = submitted(run)
             await answer_of(self._pipe, run)

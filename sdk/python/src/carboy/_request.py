@@ -130,9 +130,30 @@ class Settings:
         if policy is not None or timeout is not None:
             body = self.policy if policy is None else policy_body(policy)
             policy_json = _encoded_policy(body if timeout is None else tightened(body, timeout))
+        held = None
+        if inputs or files or mounts or frames:
+            held = self._given(parts, body, toolbox, inputs, files, mounts, frames)
+        if policy_json:
+            parts += [b',"policy":', policy_json]
+        if toolbox.json:
+            parts += [b',"tools":', toolbox.json]
+        parts.append(self._ends[stream])
+        return Request(_joined(parts), toolbox.by_name, held)
+
+    def _given(
+        self,
+        parts: list[bytes],
+        policy: Mapping[str, Any],
+        toolbox: Toolbox,
+        inputs: Mapping[str, Any] | None,
+        files: Mapping[str, FileLike] | None,
+        mounts: Mapping[str, PathLike] | None,
+        frames: Mapping[str, FrameLike] | None,
+    ) -> Held | None:
+        """Writes what code is given, and returns the private files that hold some of it."""
         given = None
         if frames or (inputs and has_frames(inputs)):
-            given = Frames(self.python, body.get("inputs_from") is not None)
+            given = Frames(self.python, policy.get("inputs_from") is not None)
             if frames:
                 given.name(frames, lambda name: _frame_fault(name, inputs, toolbox))
         if inputs:
@@ -144,13 +165,7 @@ class Settings:
             parts += [b',"frames":', given.json()]
         if mounts:
             parts += [b',"mounts":', encoded_mounts(mounts)]
-        if policy_json:
-            parts += [b',"policy":', policy_json]
-        if toolbox.json:
-            parts += [b',"tools":', toolbox.json]
-        parts.append(self._ends[stream])
-        held = None if given is None else given.held
-        return Request(_joined(parts), toolbox.by_name, held)
+        return None if given is None else given.held
 
     def piece(
         self,
@@ -168,8 +183,8 @@ class Settings:
         if inputs:
             if has_frames(inputs):
                 raise RequestError(
-                    "frames and arrays cannot be passed to a session yet",
-                    hint="pass rows as JSON, and make the frame in the session's code",
+                    "frames and arrays cannot be passed to a session that is open",
+                    hint='open it with them: box.session(inputs={"df": ...})',
                 )
             parts += [b',"inputs":', _encoded_inputs(inputs, toolbox, None)]
         if toolbox.json:
@@ -181,10 +196,23 @@ class Settings:
         parts.append(self._ends[stream])
         return Request(_joined(parts), toolbox.by_name, kind=b"piece")
 
-    def opening(self, session: int, policy: PolicyLike | None) -> Request:
+    def opening(
+        self,
+        session: int,
+        policy: PolicyLike | None,
+        inputs: Mapping[str, Any] | None = None,
+        files: Mapping[str, FileLike] | None = None,
+        mounts: Mapping[str, PathLike] | None = None,
+        frames: Mapping[str, FrameLike] | None = None,
+    ) -> Request:
         """Asks for a session."""
-        body = self._policy_json if policy is None else _encoded_policy(policy_body(policy))
-        return asking(session, b'{"open":{"policy":%b}}' % (body or b"{}"))
+        body = self.policy if policy is None else policy_body(policy)
+        parts = [
+            b'"session":%d,"ask":{"open":{"policy":%b' % (session, _encoded_policy(body) or b"{}")
+        ]
+        held = self._given(parts, body, self.tools, inputs, files, mounts, frames)
+        parts.append(b"}}}}\n")
+        return Request(_joined(parts), {}, held, kind=b"session")
 
 
 def asking(session: int, ask: bytes) -> Request:

@@ -109,14 +109,23 @@ class Sandbox(Box[SyncPipe]):
         return RunStream(self._submitted(run), run, raises)
 
     def session(
-        self, *, policy: PolicyLike | None = None, on_error: OnError | None = None
+        self,
+        *,
+        inputs: Mapping[str, Any] | None = None,
+        files: Mapping[str, FileLike] | None = None,
+        mounts: Mapping[str, PathLike] | None = None,
+        frames: Mapping[str, FrameLike] | None = None,
+        policy: PolicyLike | None = None,
+        on_error: OnError | None = None,
     ) -> Session:
         """Opens a session: code that is run piece by piece and keeps its state. See `Session`.
 
-        Its runs are offered the tools of the box.
+        Its runs are offered the tools of the box, and find what it is opened with, as in `run`: a frame
+        is made when code first names it.
         """
         session = Session(self._settings, self._raises(on_error))
-        session._open(self._submitted, policy)
+        opening = self._settings.opening(session._number, policy, inputs, files, mounts, frames)
+        session._open(self._submitted, opening)
         return session
 
     def check(self, code: str, *, policy: PolicyLike | None = None) -> list[Violation]:

@@ -8,9 +8,8 @@ from typing import Any
 
 from ._errors import CarboyError
 from ._outcome import SessionOutcome
-from ._policy import PolicyLike
 from ._record import Chunk
-from ._request import OnError, asking, is_raise, named
+from ._request import OnError, Request, asking, is_raise, named
 from ._session_base import SessionBase, Variables
 from ._sync_listen import answer_of, next_of
 from ._sync_pipe import SyncPipe, SyncRun
@@ -136,8 +135,8 @@ class Session(SessionBase[SyncPipe, SyncRun]):
         finally:
             run.finish()
 
-    def _open(self, submitted: Callable[[SyncRun], SyncPipe], policy: PolicyLike | None) -> None:
-        run = SyncRun(self._settings.opening(self._number, policy))
+    def _open(self, submitted: Callable[[SyncRun], SyncPipe], opening: Request) -> None:
+        run = SyncRun(opening)
         try:
             self._pipe = submitted(run)
             answer_of(self._pipe, run)
