@@ -26,6 +26,7 @@ use tokio::task::JoinSet;
 use crate::desk::{Desk, End, Event, Order, Taken, UnderWay, Work};
 
 pub use ends::Ends;
+pub use lines::append_line;
 
 /// How many messages wait for a caller that does not read. Runs wait with them; their deadlines do
 /// not.

@@ -13,6 +13,7 @@ use crate::kernel::arguments::Kernel;
 use crate::memory_budget::MemoryBudget;
 use crate::recording::{Recording, Records};
 use crate::runs::arguments::Runs;
+use crate::session::arguments::Session;
 
 /// Runs Python that nobody has reviewed, sealed by the kernel.
 #[derive(Parser)]
@@ -36,6 +37,8 @@ pub enum Command {
     Explain(Explain),
     /// Time runs on this machine: bare, sealed, cold, with packages, and beside others
     Bench(Bench),
+    /// Run code piece by piece and keep its state: a prompt, or JSON lines for a program
+    Session(Box<Session>),
     /// Run jobs for a program: requests as JSON lines on standard input, answers on standard output
     Pipe(Pipe),
     /// Run jobs for many callers over HTTP, each with a key
@@ -64,6 +67,9 @@ impl Command {
             Command::Drill(drill) => drill.json,
             Command::Completions(_) | Command::Kernel(_) | Command::Man(_) | Command::Serve(_) => {
                 false
+            }
+            Command::Session(session) => {
+                return if session.is_person() { Reader::Person } else { Reader::Lines(None) };
             }
             Command::Pipe(_) => return Reader::Lines(None),
         };

@@ -18,6 +18,7 @@ use crate::guest_text::{one_line, visible};
 use crate::open;
 use crate::paint::Paint;
 use crate::pictures::Pictures;
+use crate::traceback::coloured;
 
 pub async fn run(arguments: Run) -> Result<std::process::ExitCode, Failure> {
     let mut job = Job::new(source(&arguments)?).with_policy(arguments.choice.policy()?);
@@ -163,7 +164,7 @@ pub fn input(text: &str) -> Result<Box<RawValue>, Failure> {
 }
 
 /// Prints output as it comes.
-fn print_chunks(mut chunks: mpsc::Receiver<Chunk>) -> std::io::Result<()> {
+pub fn print_chunks(mut chunks: mpsc::Receiver<Chunk>) -> std::io::Result<()> {
     let (mut out, mut err) = (OutputText::default(), OutputText::default());
     while let Some(chunk) = chunks.blocking_recv() {
         match chunk.stream {
@@ -190,6 +191,23 @@ fn write_guest(
 /// The result on standard output; how it went on standard error.
 fn print_end(outcome: &Outcome) -> Result<(), Failure> {
     let paint = Paint::stderr();
+    let mut end = told(outcome)?;
+    let (word, usage) = (end_word(outcome), outcome.usage);
+    let word = if outcome.error.is_none() { paint.green(word) } else { paint.red(word) };
+    let peak = usage.peak_memory_bytes as f64 / f64::from(1 << 20);
+    let figures = format!(
+        "{:.1} ms wall, {:.1} ms cpu, {peak:.1} MiB, {} walls",
+        usage.wall_ms,
+        usage.cpu_ms,
+        outcome.isolation.walls.as_str()
+    );
+    end.push_str(&format!("{word} {}\n", paint.dim(&figures)));
+    std::io::stderr().write_all(end.as_bytes()).map_err(Failure::os("write to standard error"))
+}
+
+/// Prints the result on standard output, and returns all that is to be said of the rest.
+pub fn told(outcome: &Outcome) -> Result<String, Failure> {
+    let paint = Paint::stderr();
     let mut end = String::new();
     if let Some(result) = &outcome.result {
         let mut text = result.get().to_owned();
@@ -205,8 +223,7 @@ fn print_end(outcome: &Outcome) -> Result<(), Failure> {
     }
     if let Some(error) = &outcome.error {
         if let Some(traceback) = &error.traceback {
-            end.push_str(&paint.dim(visible(traceback).trim_end()));
-            end.push('\n');
+            end.push_str(&coloured(&visible(traceback), paint));
         }
         let place = error.line.map(|line| format!(" (line {line})")).unwrap_or_default();
         let head = match &error.limit {
@@ -244,17 +261,7 @@ fn print_end(outcome: &Outcome) -> Result<(), Failure> {
         let (path, why) = (one_line(first), one_line(&left_out.message));
         end.push_str(&format!("{} {path}{others}: {why}\n", paint.yellow("left out:")));
     }
-    let (word, usage) = (end_word(outcome), outcome.usage);
-    let word = if outcome.error.is_none() { paint.green(word) } else { paint.red(word) };
-    let peak = usage.peak_memory_bytes as f64 / f64::from(1 << 20);
-    let figures = format!(
-        "{:.1} ms wall, {:.1} ms cpu, {peak:.1} MiB, {} walls",
-        usage.wall_ms,
-        usage.cpu_ms,
-        outcome.isolation.walls.as_str()
-    );
-    end.push_str(&format!("{word} {}\n", paint.dim(&figures)));
-    std::io::stderr().write_all(end.as_bytes()).map_err(Failure::os("write to standard error"))
+    Ok(end)
 }
 
 /// Shows the pictures that the terminal can show, and names what else was shown.

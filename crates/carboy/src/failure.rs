@@ -88,7 +88,7 @@ impl Failure {
     }
 
     /// Prints the failure for a person.
-    fn report(&self) {
+    pub fn report(&self) {
         let paint = Paint::stderr();
         let RunFailure { message, causes, hint, .. } = self.for_pipe();
         // A preloaded module may have put its words into these.

@@ -32,7 +32,10 @@ mod pictures;
 mod policy_file;
 mod recording;
 mod runs;
+mod session;
+mod traceback;
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use arguments::{Arguments, Command};
@@ -77,6 +80,7 @@ fn main() -> ExitCode {
                 Command::Doctor(doctor) => command_doctor::doctor(doctor).await,
                 Command::Explain(explain) => command_explain::explain(explain),
                 Command::Bench(bench) => command_bench::bench(bench).await,
+                Command::Session(arguments) => session::session(*arguments).await,
                 Command::Pipe(pipe) => command_pipe::serve(pipe, socket).await,
                 Command::Serve(serve) => command_serve::serve(serve).await,
                 Command::Kernel(wanted) => kernel::kernel(wanted).await,
@@ -97,6 +101,9 @@ fn mistyped(error: &clap::Error) -> ExitCode {
     let words: Vec<_> = std::env::args_os().skip(1).take_while(|word| word != "--").collect();
     let reader = match words.first() {
         Some(command) if command == "pipe" => Reader::Lines(None),
+        Some(command) if command == "session" && !std::io::stdin().is_terminal() => {
+            Reader::Lines(None)
+        }
         _ if words.iter().any(|word| word == "--json") => Reader::Program,
         _ => Reader::Person,
     };

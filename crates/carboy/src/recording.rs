@@ -75,22 +75,23 @@ fn config(
 }
 
 /// The store that the environment names.
-fn named() -> Option<PathBuf> {
+pub fn named() -> Option<PathBuf> {
     std::env::var_os(VARIABLE).filter(|name| !name.is_empty()).map(Into::into)
 }
 
 /// The store that is meant if none was typed.
 pub fn usual() -> Result<PathBuf, Failure> {
-    let state = || {
-        let set =
-            |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let folder = set("XDG_STATE_HOME").or_else(|| Some(set("HOME")?.join(".local/state")));
-        folder.map(|folder| folder.join("carboy"))
-    };
-    named().or_else(state).ok_or_else(|| {
+    named().or_else(state_folder).ok_or_else(|| {
         Failure::usage(
             "it is not known where runs are recorded: neither CARBOY_STORE nor HOME is set",
             "name a directory with --store, or in CARBOY_STORE",
         )
     })
+}
+
+/// Where this user's programs keep what they have to, for this one.
+pub fn state_folder() -> Option<PathBuf> {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let folder = set("XDG_STATE_HOME").or_else(|| Some(set("HOME")?.join(".local/state")));
+    folder.map(|folder| folder.join("carboy"))
 }

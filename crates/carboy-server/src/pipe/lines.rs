@@ -16,10 +16,10 @@ pub(super) async fn write(
     let mut lines = Vec::new();
     while let Some(first) = answers.recv().await {
         lines.clear();
-        append(&mut lines, &first)?;
+        append_line(&mut lines, &first)?;
         // What has come meanwhile goes with it.
         while let Ok(next) = answers.try_recv() {
-            append(&mut lines, &next)?;
+            append_line(&mut lines, &next)?;
         }
         out.write_all(&lines).await?;
         out.flush().await?;
@@ -27,7 +27,8 @@ pub(super) async fn write(
     Ok(())
 }
 
-fn append(lines: &mut Vec<u8>, message: &FromEngine) -> io::Result<()> {
+/// Adds a message as one line.
+pub fn append_line(lines: &mut Vec<u8>, message: &FromEngine) -> io::Result<()> {
     line::append(lines, message)?;
     lines.push(b'\n');
     Ok(())

@@ -10,7 +10,7 @@ from typing import NoReturn
 from ._binary import VARIABLE, find_binary
 
 # Commands that take an interpreter.
-_ON_AN_INTERPRETER = ("run", "doctor", "explain", "bench", "pipe", "drill")
+_ON_AN_INTERPRETER = ("run", "session", "doctor", "explain", "bench", "pipe", "drill")
 
 
 def main() -> NoReturn:
