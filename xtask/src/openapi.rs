@@ -4,7 +4,7 @@
 
 use std::io;
 
-use carboy_protocol::{Job, LanguagePolicy, Outcome, Policy};
+use carboy_protocol::{Job, LanguagePolicy, Outcome, Policy, ToolFault};
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
@@ -26,6 +26,7 @@ pub(crate) fn document() -> io::Result<String> {
     let outcome = generator.subschema_for::<Outcome>().to_value();
     let policy = generator.subschema_for::<Policy>();
     let language = generator.subschema_for::<LanguagePolicy>();
+    let fault = generator.subschema_for::<ToolFault>();
     let mut schemas = generator.take_definitions(true);
     leave_out(&mut schemas);
     schemas.insert("Problem".into(), problem());
@@ -40,7 +41,9 @@ pub(crate) fn document() -> io::Result<String> {
         },
         "servers": [{ "url": "http://127.0.0.1:8722" }],
         "security": [{ "key": [] }],
-        "paths": paths(job.to_value(), outcome, policy.to_value(), language.to_value()),
+        "paths": paths(
+            job.to_value(), outcome, policy.to_value(), language.to_value(), fault.to_value(),
+        ),
         "components": {
             "securitySchemes": { "key": { "type": "http", "scheme": "bearer" } },
             "schemas": schemas,
@@ -49,11 +52,10 @@ pub(crate) fn document() -> io::Result<String> {
     Ok(serde_json::to_string_pretty(&document)? + "\n")
 }
 
-/// Leaves out what the types have and the door does not take: files of the host, and tools.
+/// Leaves out what the types have and the door does not take: files of the host.
 fn leave_out(schemas: &mut Map<String, Value>) {
-    schemas.remove("Tool");
     if let Some(fields) = schemas.get_mut("Job").and_then(|job| job["properties"].as_object_mut()) {
-        fields.retain(|name, _| name != "mounts" && name != "tools");
+        fields.retain(|name, _| name != "mounts");
         fields["policy"] = json!({
             "$ref": "#/components/schemas/Policy",
             "description": "What the code may do and how much it may use: lowered to the tenant's ceiling, and that \
@@ -66,10 +68,9 @@ fn leave_out(schemas: &mut Map<String, Value>) {
     }
 }
 
-fn paths(job: Value, outcome: Value, policy: Value, language: Value) -> Value {
+fn paths(job: Value, outcome: Value, policy: Value, language: Value, fault: Value) -> Value {
     let run = json!({ "$ref": "#/components/schemas/Run" });
-    let events =
-        "Events: `run` with the id, `output` with stream and text, and last `outcome` or `failed`.";
+    let events = "Events: `run` with the id, `output` with stream and text, `call` of a tool, and last `outcome` or `failed`.";
     let mut started = answer("What came of the run, whatever the code did.", outcome);
     started["content"]["text/event-stream"] =
         json!({ "schema": { "type": "string", "description": events } });
@@ -82,6 +83,16 @@ fn paths(job: Value, outcome: Value, policy: Value, language: Value) -> Value {
         "type": "object",
         "properties": { "code": { "type": "string" }, "language": language },
         "required": ["code"],
+        "additionalProperties": false,
+    });
+    let answered = json!({
+        "type": "object",
+        "properties": {
+            "call": { "type": "integer", "minimum": 0 },
+            "result": { "description": "What the tool returned: any JSON." },
+            "error": fault,
+        },
+        "required": ["call"],
         "additionalProperties": false,
     });
     let report = object(&[
@@ -113,7 +124,7 @@ fn paths(job: Value, outcome: Value, policy: Value, language: Value) -> Value {
             ),
         },
         "/v1/runs/{id}": {
-            "parameters": id,
+            "parameters": id.clone(),
             "get": operation(
                 "getRun",
                 "How far a run is, or how it ended",
@@ -128,6 +139,18 @@ fn paths(job: Value, outcome: Value, policy: Value, language: Value) -> Value {
                     (202, answer("It is being ended.", run)),
                 ],
                 &[&WITH_KEY, &[404, 500]],
+            ),
+        },
+        "/v1/runs/{id}/answers": {
+            "parameters": id,
+            "post": with(
+                operation(
+                    "answerCall",
+                    "Answer a call of a tool, which came as an event `call`",
+                    &[(204, json!({ "description": "It was handed over." }))],
+                    &[&WITH_KEY, &WITH_BODY, &[404, 500]],
+                ),
+                &[("requestBody", body(answered))],
             ),
         },
         "/v1/check": {

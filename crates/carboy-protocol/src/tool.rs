@@ -50,6 +50,7 @@ pub struct Call {
 
 /// Whose fault it is that a tool has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ToolFaultKind {
     /// The code's: it called with arguments that the tool does not take.
@@ -60,6 +61,7 @@ pub enum ToolFaultKind {
 
 /// Why a tool has no answer, for the code that called it to read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ToolFault {
     /// Whose fault it is.

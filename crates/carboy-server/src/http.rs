@@ -14,6 +14,7 @@ mod held;
 mod key;
 mod metrics;
 mod problem;
+mod room;
 mod run;
 mod runs;
 mod seat;
@@ -51,6 +52,7 @@ fn routes<R: Runner>(door: &Arc<Door<R>>) -> Router {
     Router::new()
         .route("/v1/runs", post(runs::start::<R>).get(runs::list::<R>))
         .route("/v1/runs/{id}", get(runs::look::<R>).delete(runs::end::<R>))
+        .route("/v1/runs/{id}/answers", post(runs::answer_call::<R>))
         .route("/v1/check", post(about::check::<R>))
         .route("/v1/policies", get(about::policies::<R>))
         .route("/metrics", get(about::metrics::<R>))

@@ -7,19 +7,14 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use carboy_engine::Runner;
 use http_body_util::BodyExt;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout_at};
 
 use super::door::{Door, PIECE};
 use super::problem::Problem;
+use super::room::Room;
 
 /// Bodies up to this many bytes are parsed where they are; longer ones on a thread that may take its time.
 const SHORT: usize = 64 << 10;
-
-/// What a body takes of what all may take, until it is dropped.
-pub(super) struct Room(
-    #[allow(dead_code, reason = "held, never read")] Option<OwnedSemaphorePermit>,
-);
 
 /// The whole body.
 pub(super) async fn read<R: Runner>(
@@ -39,13 +34,13 @@ pub(super) async fn read<R: Runner>(
         return Err(too_long());
     }
     let end = Instant::now() + door.bounds.body_time();
-    let (mut bytes, mut room, mut pieces) = (Vec::new(), None::<OwnedSemaphorePermit>, 0);
+    let (mut bytes, mut room, mut pieces) = (Vec::new(), Room::default(), 0);
     loop {
         let frame = timeout_at(end, body.frame()).await.map_err(|_elapsed| {
             let detail = format!("the body was not there after {} ms", door.bounds.body_ms);
             Problem::new(StatusCode::REQUEST_TIMEOUT, "body_time", detail)
         })?;
-        let Some(frame) = frame else { return Ok((bytes, Room(room))) };
+        let Some(frame) = frame else { return Ok((bytes, room)) };
         let cut = |_error| Problem::request("the body ended before its end");
         let Ok(data) = frame.map_err(cut)?.into_data() else { continue };
         if bytes.len() + data.len() > most {
@@ -58,10 +53,7 @@ pub(super) async fn read<R: Runner>(
                 .and_then(|needed| door.bodies.clone().try_acquire_many_owned(needed).ok());
             let more = more.ok_or_else(full)?;
             pieces += needed;
-            match &mut room {
-                Some(room) => room.merge(more),
-                None => room = Some(more),
-            }
+            room.add(more);
         }
         bytes.extend_from_slice(&data);
     }

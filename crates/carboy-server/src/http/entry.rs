@@ -21,7 +21,7 @@ use carboy_engine::{Runner, new_id};
 use super::config::Scope;
 use super::door::Door;
 use super::held::Held;
-use super::problem::Problem;
+use super::problem::{Code, Problem};
 use super::seat::Seat;
 use super::tenant::Tenant;
 use super::tenants::Found;
@@ -72,11 +72,11 @@ pub(super) async fn enter<R: Runner>(
                 None => response,
             }
         }
-        Err(problem) => {
-            door.metrics.problem(problem.code);
-            problem.into_response()
-        }
+        Err(problem) => problem.into_response(),
     };
+    if let Some(Code(code)) = response.extensions().get() {
+        door.metrics.problem(code);
+    }
     let headers = response.headers_mut();
     if let Ok(id) = HeaderValue::try_from(id) {
         headers.insert(REQUEST_ID, id);

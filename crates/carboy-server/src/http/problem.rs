@@ -22,6 +22,10 @@ pub(super) struct Problem {
     retry_after: Option<Duration>,
 }
 
+/// The code of the problem that an answer is, for whoever counts them.
+#[derive(Clone, Copy)]
+pub(super) struct Code(pub &'static str);
+
 /// The same as JSON.
 #[derive(Serialize)]
 struct Written<'a> {
@@ -110,6 +114,7 @@ impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let mut response = Response::new(Body::from(self.json()));
         *response.status_mut() = self.status;
+        response.extensions_mut().insert(Code(self.code));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if let Some(time) = self.retry_after {

@@ -8,9 +8,9 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use carboy_engine::{RunError, Runner};
 
-use super::body::Room;
 use super::door::Door;
 use super::problem::Problem;
+use super::room::Room;
 use super::tenant::{End, Ticket};
 use crate::desk::{self, UnderWay};
 use crate::line;
@@ -44,6 +44,11 @@ impl<R: Runner> Run<R> {
         Run { door, under_way, ticket: Some(ticket), request, _room: room }
     }
 
+    /// Counts a problem that is told in another way than by an answer.
+    pub fn count(&self, problem: &Problem) {
+        self.door.metrics.problem(problem.code);
+    }
+
     /// The run is over: what the client is told, as JSON.
     pub fn end(&mut self, ended: Result<desk::End, RunError>) -> Result<Bytes, Problem> {
         let door = &self.door;
@@ -59,10 +64,7 @@ impl<R: Runner> Run<R> {
         });
         let end = match &written {
             Ok(text) => End::Outcome(text.clone()),
-            Err(problem) => {
-                door.metrics.problem(problem.code);
-                End::Failed(problem.json().into())
-            }
+            Err(problem) => End::Failed(problem.json().into()),
         };
         if let Some(ticket) = self.ticket.take() {
             ticket.end(end);

@@ -8,11 +8,12 @@ use axum::extract::{Path, Request, State};
 use axum::http::header::{ACCEPT, HeaderName};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use carboy_engine::{Runner, new_id};
-use carboy_protocol::{ArtifactWish, FileSource, Job};
+use carboy_engine::{Answer, Runner, new_id};
+use carboy_protocol::{ArtifactWish, FileSource, Job, ToolFault};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::json;
+use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
 use super::body;
@@ -68,13 +69,10 @@ pub(super) async fn start<R: Runner>(
 ) -> Response {
     let streams = wants_events(request.headers());
     let (tell, begun) = oneshot::channel();
-    let started = begin(door.clone(), &caller, request, streams.then_some(tell)).await;
+    let started = begin(door, &caller, request, streams.then_some(tell)).await;
     let (mut run, id) = match started {
         Ok(run) => run,
-        Err(problem) => {
-            door.metrics.problem(problem.code);
-            return problem.into_response();
-        }
+        Err(problem) => return problem.into_response(),
     };
     let mut response = if streams {
         stream::answer(run, id.clone(), begun).await
@@ -132,7 +130,7 @@ async fn begin<R: Runner>(
     let ticket = caller.tenant.admit(id.clone(), now)?;
     let (bytes, room) = body::read(&door, request).await?;
     let (mut job, has_policy) = body::parse(bytes, posted).await?;
-    check(&job)?;
+    check(&job, begun.is_some())?;
     let ceiling = &caller.tenant.ceiling;
     job.policy = if has_policy {
         let wrong = |faults| {
@@ -158,15 +156,15 @@ async fn begin<R: Runner>(
 }
 
 /// What a caller on another host cannot hand in.
-fn check(job: &Job) -> Result<(), Problem> {
+fn check(job: &Job, hears_calls: bool) -> Result<(), Problem> {
     let on_host = job.files.values().any(|source| matches!(source, FileSource::Path(_)));
     if on_host || !job.mounts.is_empty() {
         return Err(Problem::request("files of the server's host cannot be handed to a run")
             .hint("send their content: {\"files\": {\"a.csv\": {\"text\": \"...\"}}}, or base64"));
     }
-    if !job.tools.is_empty() {
-        return Err(Problem::request("a run over HTTP cannot have tools yet")
-            .hint("the Python package and `carboy pipe` run jobs with tools"));
+    if !job.tools.is_empty() && !hears_calls {
+        return Err(Problem::request("a run with tools must be able to tell of its calls")
+            .hint("send `Accept: text/event-stream`, and answer at /v1/runs/{id}/answers"));
     }
     Ok(())
 }
@@ -212,6 +210,39 @@ pub(super) async fn end<R: Runner>(
         *response.status_mut() = StatusCode::ACCEPTED;
     }
     Ok(response)
+}
+
+/// What came of a call, as on the pipe.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Answered {
+    call: u64,
+    #[serde(default)]
+    result: Option<Box<RawValue>>,
+    #[serde(default)]
+    error: Option<ToolFault>,
+}
+
+/// `POST /v1/runs/{id}/answers`: answers a call of a run. What nobody waits for is dropped.
+pub(super) async fn answer_call<R: Runner>(
+    State(door): State<Arc<Door<R>>>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<StatusCode, Problem> {
+    caller.needs(Scope::Run)?;
+    if !matches!(caller.tenant.known(&id), Some(Known::UnderWay(_))) {
+        return Err(Problem::not_found());
+    }
+    let (bytes, room) = body::read(&door, request).await?;
+    let answered = body::parse(bytes, |bytes| serde_json::from_slice(bytes)).await?;
+    let Answered { call, result, error } = answered;
+    // A jar may leave its answers unread: they count until its end.
+    if !caller.tenant.answered(&id, room) {
+        return Err(Problem::not_found());
+    }
+    door.desk.answer(&id, Answer { call, result: error.map_or(Ok(result), Err) });
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// What is known of a run. `id` is one of ours.

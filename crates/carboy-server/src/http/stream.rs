@@ -75,11 +75,13 @@ async fn pass_on<R: Runner>(
             Some(Event::Output(stream, text)) => {
                 event("output", &json!({ "stream": stream, "text": text }))
             }
-            // Jobs with tools are refused before they start.
-            Some(Event::Call(_)) => continue,
+            Some(Event::Call(call)) => event("call", &call),
             Some(Event::Ended(ended)) => Ok(match run.end(ended) {
                 Ok(outcome) => framed("outcome", &outcome),
-                Err(problem) => framed("failed", problem.json().as_bytes()),
+                Err(problem) => {
+                    run.count(&problem);
+                    framed("failed", problem.json().as_bytes())
+                }
             }),
             None => return,
         };

@@ -13,6 +13,7 @@ use carboy_protocol::Policy;
 
 use super::config::TenantConfig;
 use super::problem::Problem;
+use super::room::Room;
 
 /// How many ended runs are remembered, how many bytes of them, and for how long.
 const RECENT: usize = 256;
@@ -37,6 +38,13 @@ pub(super) enum Known {
     UnderWay(Duration),
     /// Over.
     Ended(End),
+}
+
+/// A run under way.
+struct Begun {
+    since: Instant,
+    /// What its answers take: a run may have them for as long as it likes.
+    answers: Vec<Room>,
 }
 
 struct Recent {
@@ -81,7 +89,7 @@ impl Bucket {
 }
 
 struct State {
-    under_way: HashMap<String, Instant>,
+    under_way: HashMap<String, Begun>,
     recent: VecDeque<Recent>,
     recent_bytes: usize,
     starts: Option<Bucket>,
@@ -152,15 +160,15 @@ impl Tenant {
             }
             starts.level -= 1.0;
         }
-        state.under_way.insert(id.clone(), now);
+        state.under_way.insert(id.clone(), Begun { since: now, answers: vec![] });
         Ok(Ticket { tenant: self.clone(), id, end: None })
     }
 
     /// What is known of the run with this id.
     pub fn known(&self, id: &str) -> Option<Known> {
         let mut state = self.lock();
-        if let Some(since) = state.under_way.get(id) {
-            return Some(Known::UnderWay(since.elapsed()));
+        if let Some(begun) = state.under_way.get(id) {
+            return Some(Known::UnderWay(begun.since.elapsed()));
         }
         state.forget(Instant::now());
         let recent = state.recent.iter().find(|recent| recent.id == id)?;
@@ -171,10 +179,18 @@ impl Tenant {
     pub fn runs(&self) -> (Vec<(String, Duration)>, Vec<String>) {
         let mut state = self.lock();
         state.forget(Instant::now());
-        let under_way = state.under_way.iter().map(|(id, since)| (id.clone(), since.elapsed()));
+        let under_way =
+            state.under_way.iter().map(|(id, begun)| (id.clone(), begun.since.elapsed()));
         let mut under_way: Vec<_> = under_way.collect();
         under_way.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
         (under_way, state.recent.iter().rev().map(|recent| recent.id.clone()).collect())
+    }
+
+    /// Notes that an answer was handed to a run. Whether it is under way.
+    pub fn answered(&self, id: &str, room: Room) -> bool {
+        let mut state = self.lock();
+        let begun = state.under_way.get_mut(id);
+        begun.map(|begun| begun.answers.push(room)).is_some()
     }
 
     /// How many runs are under way.

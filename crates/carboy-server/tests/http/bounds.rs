@@ -94,6 +94,32 @@ async fn all_bodies_together_are_bounded_until_their_runs_are_over() {
 }
 
 #[tokio::test]
+async fn answers_that_a_jar_does_not_read_are_bounded_too() {
+    let server = Server::start(|config| {
+        (config.bounds.body_bytes, config.bounds.bodies_bytes) = (64 << 10, 64 << 10);
+    })
+    .await;
+    let mut client = server.connect().await;
+    client.send(&post("acme", "hold")).await;
+    one(&server.begun).await;
+    let list = server.ask(&get("acme", "/v1/runs")).await.json();
+    let path = format!("/v1/runs/{}/answers", list["under_way"][0]["id"].as_str().unwrap());
+    let body = format!(r#"{{"call": 1}}{}"#, " ".repeat(40 << 10));
+    let json = "Content-Type: application/json\r\nConnection: close\r\n";
+    let answer = request("acme", "POST", &path, json, &body);
+    let mut answering = server.connect().await;
+    answering.send(&answer).await;
+    assert!(answering.is_closed().await.starts_with("HTTP/1.1 204 "));
+    let refused = server.ask(&answer).await;
+    assert_eq!((refused.status, refused.code().as_str()), (503, "bodies"));
+    server.release.add_permits(1);
+    assert_eq!(client.answer().await.status, 200);
+    let padded = format!(r#"{{"code": "ok"}}{}"#, " ".repeat(40 << 10));
+    assert_eq!(server.ask(&request("acme", "POST", "/v1/runs", json, &padded)).await.status, 200);
+    server.end().await;
+}
+
+#[tokio::test]
 async fn a_caller_that_goes_away_ends_its_run() {
     let server = Server::start(|_| {}).await;
     for headers in ["", "Accept: text/event-stream\r\n"] {

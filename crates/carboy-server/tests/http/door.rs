@@ -114,7 +114,11 @@ fn document() -> Value {
 fn is_documented(request: &str, status: u16) -> bool {
     let mut words = request.split([' ', '?']);
     let (method, path) = (words.next().unwrap().to_lowercase(), words.next().unwrap());
-    let path = if path.starts_with("/v1/runs/") { "/v1/runs/{id}" } else { path };
+    let path = match path.strip_prefix("/v1/runs/") {
+        Some(rest) if rest.ends_with("/answers") => "/v1/runs/{id}/answers",
+        Some(_) => "/v1/runs/{id}",
+        None => path,
+    };
     let paths = &document()["paths"];
     match &paths[path][&method]["responses"] {
         Value::Null => [401, 404, 405].contains(&status),
@@ -271,12 +275,14 @@ async fn what_is_counted_is_told_to_who_may_watch() {
     server.run("acme", "ok").await;
     server.run("acme", "busy").await;
     server.ask(&get("nobody", "/v1/runs")).await;
+    server.ask(&get("acme", "/v1/runs/x")).await;
     let answer = server.ask(&get("watcher", "/metrics")).await;
     assert_eq!(answer.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
     for line in [
         "carboy_run_duration_seconds_count{tier=\"process\",status=\"ok\"} 1\n",
         "carboy_problems_total{code=\"busy\"} 1\n",
         "carboy_problems_total{code=\"key\"} 1\n",
+        "carboy_problems_total{code=\"not_found\"} 1\n",
         "carboy_runs_running 5\n",
         "carboy_runs_waiting 6\n",
         "carboy_pool_standing 7\n",

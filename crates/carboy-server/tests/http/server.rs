@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use carboy_engine::{Busy, Chunk, EngineError, Load, RunError, RunOptions, Runner, Stream};
+use carboy_engine::{Busy, Call, Chunk, EngineError, Load, RunError, RunOptions, Runner, Stream};
 use carboy_protocol::pipe::FromEngine;
 use carboy_protocol::{Job, Outcome, Policy, PythonVersion};
 use carboy_server::Desk;
@@ -11,6 +11,7 @@ use carboy_server::http::{
     self, Closing, Door, DoorConfig, KeyConfig, Listener, Scope, Standing, TenantConfig,
 };
 use serde_json::Value;
+use serde_json::value::RawValue;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, watch};
@@ -65,7 +66,8 @@ impl Runner for Scripted {
         {
             begun.send(()).unwrap();
         }
-        let answer = Ok(Outcome { id: options.id.take().unwrap(), ..outcome() });
+        let answer_of = Outcome { id: options.id.take().unwrap(), ..outcome() };
+        let answer = Ok(answer_of.clone());
         let say = async |text: &[u8]| {
             let chunk = Chunk { stream: Stream::Stdout, bytes: text.to_vec() };
             options.chunks.as_ref().unwrap().send(chunk).await
@@ -92,6 +94,15 @@ impl Runner for Scripted {
             "flood" => {
                 while say(&[b'x'; 4096]).await.is_ok() {}
                 answer
+            }
+            "tool" => {
+                let mut host = options.tools.take().unwrap();
+                let raw = |text: &str| RawValue::from_string(text.into()).unwrap();
+                let (args, kwargs) = (raw("[1,\n2]"), raw("{}"));
+                host.calls.send(Call { call: 7, tool: "add".into(), args, kwargs }).await.unwrap();
+                let answer = host.answers.recv().await.unwrap();
+                assert_eq!(answer.call, 7);
+                Ok(Outcome { result: answer.result.unwrap(), ..answer_of })
             }
             "panic" => panic!("as the script says"),
             _ => answer,

@@ -67,3 +67,40 @@ async fn a_silent_run_can_be_ended_by_its_id() {
     );
     server.end().await;
 }
+
+#[tokio::test]
+async fn a_call_is_told_on_the_stream_and_answered_beside_it() {
+    let server = Server::start(|_| {}).await;
+    let json = "Content-Type: application/json\r\n";
+    let body = json!({ "code": "tool", "tools": [{ "name": "add" }] }).to_string();
+    let events = format!("{json}Accept: text/event-stream\r\nConnection: close\r\n");
+    let mut client = server.connect().await;
+    client.send(&request("acme", "POST", "/v1/runs", &events, &body)).await;
+    let begin = client
+        .read_until(|text| text.contains("event: call\n") && text.ends_with("\n\n\r\n"))
+        .await;
+    // What the guest wrote has no line end in it.
+    assert!(
+        begin.contains("data: {\"call\":7,\"tool\":\"add\",\"args\":[1, 2],\"kwargs\":{}}\n"),
+        "{begin}"
+    );
+    let id = begin.split("\"id\":\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+    let path = format!("/v1/runs/{id}/answers");
+    let answer = |key: &str, body: &str| request(key, "POST", &path, json, body);
+    let right = r#"{"call": 7, "result": {"sum": 3}}"#;
+    assert_eq!(server.ask(&answer("other", right)).await.status, 404);
+    assert_eq!(server.ask(&answer("acme", r#"{"call": "7"}"#)).await.status, 400);
+    let mut answering = server.connect().await;
+    answering.send(&answer("acme", right)).await;
+    let said = answering.read_until(|text| text.ends_with("\r\n\r\n")).await;
+    assert!(said.starts_with("HTTP/1.1 204 "), "{said}");
+    let rest = client.is_closed().await;
+    assert!(
+        rest.contains("event: outcome\n") && rest.contains("\"result\":{\"sum\": 3}"),
+        "{rest}"
+    );
+    // It is over, and so are its calls.
+    assert_eq!(server.ask(&answer("acme", right)).await.status, 404);
+    drop(answering);
+    server.end().await;
+}

@@ -188,6 +188,37 @@ fn events_of_a_run_come_as_they_happen_and_it_can_be_ended() {
 }
 
 #[test]
+fn tools_are_called_on_the_stream_and_answered_beside_it() {
+    if !belongs_here(&["root", "user-nested"]) {
+        return;
+    }
+    let server = Served::with_settings("127.0.0.1:0", Folder::new());
+    let code = "from tools import add\nresult = [add(1, 2), add(3, b=4)]";
+    let body = json!({ "code": code, "tools": [{ "name": "add" }] }).to_string();
+    let stream = server.send("POST", "/v1/runs", "Accept: text/event-stream\r\n", &body);
+    let mut lines = BufReader::new(stream).lines().map(Result::unwrap);
+    let mut data_of = |name: &str| -> Value {
+        let event = format!("event: {name}");
+        assert!(lines.any(|line| line == event), "there is no {name}");
+        serde_json::from_str(lines.next().unwrap().strip_prefix("data: ").unwrap()).unwrap()
+    };
+    let path = format!("/v1/runs/{}/answers", data_of("run")["id"].as_str().unwrap());
+    for (args, kwargs, sum) in [(json!([1, 2]), json!({}), 3), (json!([3]), json!({ "b": 4 }), 7)] {
+        let call = data_of("call");
+        assert_eq!(
+            (&call["tool"], &call["args"], &call["kwargs"]),
+            (&json!("add"), &args, &kwargs)
+        );
+        let answer = json!({ "call": call["call"], "result": sum }).to_string();
+        assert_eq!(server.ask("POST", &path, &answer).0, 204);
+    }
+    assert_eq!(data_of("outcome")["result"], json!([3, 7]));
+    let below = descendants(server.child.id());
+    server.signal();
+    server.end(&below);
+}
+
+#[test]
 fn a_server_that_is_told_to_end_answers_what_it_accepted() {
     if !belongs_here(&["root", "user-nested"]) {
         return;
