@@ -56,10 +56,11 @@ fn says_ending(stat: &str) -> bool {
     flags.and_then(|flags| flags.parse::<u64>().ok()).is_some_and(|flags| flags & PF_EXITING != 0)
 }
 
-/// How a process that has ended and was not waited for yet did end: its exit code, or the signal.
+/// How a process that has ended and was not waited for yet did end: its exit code, or the signal. Nothing if the
+/// kernel says 0: newer ones say that to everybody who may not trace a process that is not dumpable.
 pub(crate) fn ended_with(pid: u32) -> Option<(Option<i32>, Option<i32>)> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    says_ended_with(&stat)
+    says_ended_with(&stat).filter(|ended| *ended != (Some(0), None))
 }
 
 /// What the last field of a `/proc/PID/stat` says: the status that `wait` gives.

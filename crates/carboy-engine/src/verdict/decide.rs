@@ -52,7 +52,8 @@ fn gone(facts: &Facts, refused: &Refused, limits: &Limits) -> GuestError {
         }
         (Some(SIGSYS), _) => words::forbidden_call(),
         (Some(signal), _) => words::signal(signal),
-        (None, code) => words::exit(code.unwrap_or_default()),
+        (None, Some(code)) => words::exit(code),
+        (None, None) => words::unknown_end(),
     };
     let wanted = refused.last.as_ref().and_then(|last| last.wanted);
     if error.kind == Kind::Crash && out_of_memory(facts, wanted, limits) {
@@ -60,8 +61,8 @@ fn gone(facts: &Facts, refused: &Refused, limits: &Limits) -> GuestError {
         error.hint = Some(words::MEMORY_RAN_OUT.into());
         error.operator_hint = words::limit(LimitName::MemoryBytes, limits).operator_hint;
     }
-    let code = ProcessExit::Code(facts.exit.code.unwrap_or_default());
-    error.exit = Some(facts.exit.signal.map_or(code, ProcessExit::Signal));
+    let code = facts.exit.code.map(ProcessExit::Code);
+    error.exit = facts.exit.signal.map(ProcessExit::Signal).or(code);
     error
 }
 

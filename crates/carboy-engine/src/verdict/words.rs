@@ -84,6 +84,16 @@ pub(super) fn exit(code: i32) -> GuestError {
     )
 }
 
+/// The process ended without an answer, and nobody can say how.
+pub(super) fn unknown_end() -> GuestError {
+    error(
+        Kind::Crash,
+        "Ended",
+        "the interpreter ended without an answer, and the kernel does not tell how",
+        "it crashed in native code, or called os._exit(); end by reaching the last line, or with sys.exit()",
+    )
+}
+
 fn signal_name(signal: i32) -> String {
     let names = [
         (4, "SIGILL"),
