@@ -67,10 +67,12 @@ pub(super) async fn fork(
     purpose: Purpose,
     ended: Vec<u32>,
 ) -> Result<Head, ForkFault> {
-    let (ours, theirs) = new_pipes().while_doing("make pipes for a head")?;
+    // Nothing was asked for yet.
+    let without = |error: io::Error| ForkFault::Refused(format!("it has no pipes: {error}"));
+    let (ours, theirs) = new_pipes().map_err(without)?;
     let mut pipes = [(0, 0); 4];
     for (pipe, end) in pipes.iter_mut().zip(&ours) {
-        *pipe = proc::file_id(end).while_doing("look at the pipes of a head")?;
+        *pipe = proc::file_id(end).map_err(without)?;
     }
     let (parent, baseline) = match &original {
         Original::First => (jar.about().pid, jar.about().baseline),
@@ -212,7 +214,9 @@ async fn hear(frames: &pipe::Receiver) -> io::Result<FromJar> {
         }
         if let Some(body) = decoder.next() {
             json::check(&body, MAX_DEPTH).map_err(io::Error::other)?;
-            return Ok(serde_json::from_slice(&body)?);
+            // Why it is none would be told in the code's own words.
+            let foreign = |_| io::Error::other("it is not a message that a jar may send");
+            return serde_json::from_slice(&body).map_err(foreign);
         }
     }
 }
