@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::io;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,7 +60,11 @@ impl Listener {
         let listener = match UnixListener::bind(path) {
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
                 match UnixStream::connect(path).await {
-                    Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                    // So is who connects to a plain file, which is somebody's.
+                    Err(refused)
+                        if refused.kind() == io::ErrorKind::ConnectionRefused
+                            && std::fs::symlink_metadata(path)?.file_type().is_socket() =>
+                    {
                         std::fs::remove_file(path)?;
                         UnixListener::bind(path)?
                     }

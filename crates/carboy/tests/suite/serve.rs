@@ -22,6 +22,14 @@ struct Served {
     folder: Folder,
 }
 
+/// A test that fails leaves nothing behind.
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
 impl Served {
     /// A server as somebody gets it who types no more than that, at any free port.
     fn start() -> Served {
