@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use carboy_engine::{
     Artifacts, Engine, EngineError, Load, RequestError, RunError, RunOptions, Runner, Session,
@@ -27,6 +27,8 @@ use crate::writer::{Begun, Place, Writer};
 
 /// Inputs up to this many bytes are hashed by the writer; longer ones on a thread that may take its time.
 const SHORT_INPUTS: usize = 64 << 10;
+/// How long an outcome waits for the digests of files that the run was given.
+const HASHING: Duration = Duration::from_secs(30);
 /// How many policies have their plan's digest kept.
 const PLANS: usize = 64;
 
@@ -275,8 +277,9 @@ impl Entry<'_> {
     /// Records the run's end.
     async fn end(mut self, ended: Ended) -> Result<Ended, StoreError> {
         if let Some(files) = &self.files {
-            // What is known then is taken below.
-            files.hashed().await;
+            // What is known then is taken below. A file system that does not answer holds nobody's outcome
+            // back: such a file has no digest.
+            tokio::time::timeout(HASHING, files.hashed()).await.ok();
         }
         match self.take() {
             Some((place, begun)) => {

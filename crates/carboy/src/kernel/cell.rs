@@ -45,11 +45,12 @@ pub fn of_reply(reply: &Reply, count: u64) -> Shown {
 
 /// A run that did not come about.
 pub fn of_failure(error: &RunError, is_over: bool) -> Shown {
-    let mut lines = vec![red(&visible(&error.to_string()))];
+    let message = visible(&error.to_string());
+    let mut lines = vec![red(&message)];
     if is_over {
         lines.push("The next cell begins a new session, in which nothing is defined.".into());
     }
-    let error = json!({ "ename": "carboy", "evalue": error.to_string(), "traceback": lines });
+    let error = json!({ "ename": "carboy", "evalue": message, "traceback": lines });
     Shown { told: vec![("error", error.clone())], error: Some(error) }
 }
 

@@ -12,11 +12,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Mutex, mpsc, oneshot};
-use zeromq::{PubSocket, RepSocket, RouterSocket, Socket, SocketRecv, SocketSend, ZmqMessage};
+use zeromq::{PubSocket, RouterSocket, Socket, SocketRecv, SocketSend};
 
 use super::arguments::{RunKernel, policy};
 use super::cell::{self, Shown, Told};
-use super::wire::{Connection, PROTOCOL, Request, Voice};
+use super::wire::{Connection, Request, Voice, about};
 use crate::failure::Failure;
 use crate::guest_text::streamed;
 
@@ -31,7 +31,7 @@ pub async fn run(arguments: &RunKernel) -> Result<std::process::ExitCode, Failur
     let wanted = policy(&arguments.choice)?;
     let session = engine.session(&wanted).await?;
     let bound = |port| connection.endpoint(port);
-    let mut heart = RepSocket::new();
+    let mut heart = RouterSocket::new();
     heart.bind(&bound(connection.hb_port)).await.map_err(unbound)?;
     // Nothing is asked of whoever sits at the notebook, but Jupyter expects that it could be.
     let mut stdin = RouterSocket::new();
@@ -80,11 +80,12 @@ fn broken(error: zeromq::ZmqError) -> Failure {
     Failure::os("hear Jupyter")(std::io::Error::other(error.to_string()))
 }
 
-/// Jupyter asks now and then whether the kernel lives.
-async fn beat(mut heart: RepSocket) -> Result<(), Failure> {
+/// Jupyter asks now and then whether the kernel lives. Anybody may ask, and one who goes away without the answer
+/// is nobody's loss.
+async fn beat(mut heart: RouterSocket) -> Result<(), Failure> {
     loop {
         let asked = heart.recv().await.map_err(broken)?;
-        heart.send(asked).await.map_err(broken)?;
+        heart.send(asked).await.ok();
     }
 }
 
@@ -188,7 +189,7 @@ impl Door {
             }
             let content = match request.kind.as_str() {
                 "shutdown_request" => request.content().unwrap_or(json!({ "restart": false })),
-                "kernel_info_request" => self.info(),
+                "kernel_info_request" => about(&self.python),
                 _ => json!({ "status": "ok" }),
             };
             let kind = request.kind.replace("_request", "_reply");
@@ -207,13 +208,14 @@ impl Door {
         let hear = async {
             loop {
                 let message = requests.recv().await.map_err(broken)?;
-                // It waits for room, and so does Jupyter.
-                sender.send(message).await.ok();
+                if let Some(request) = self.voice.hear(message) {
+                    // It waits for room, and so does Jupyter.
+                    sender.send(request).await.ok();
+                }
             }
         };
         let serve = async {
-            while let Some(message) = waiting.recv().await {
-                let Some(request) = self.voice.hear(message) else { continue };
+            while let Some(request) = waiting.recv().await {
                 self.status(&request, "busy").await;
                 let goes_on = self.serve(&mut answers, &request).await;
                 self.status(&request, "idle").await;
@@ -230,9 +232,8 @@ impl Door {
     }
 
     /// Cells that were sent together with one that failed are not run.
-    async fn abort(&self, answers: &mut impl SocketSend, waiting: &mut mpsc::Receiver<ZmqMessage>) {
-        while let Ok(message) = waiting.try_recv() {
-            let Some(request) = self.voice.hear(message) else { continue };
+    async fn abort(&self, answers: &mut impl SocketSend, waiting: &mut mpsc::Receiver<Request>) {
+        while let Ok(request) = waiting.try_recv() {
             self.status(&request, "busy").await;
             if request.kind == "execute_request" {
                 let content = json!({ "status": "aborted", "execution_count": self.count.get() });
@@ -258,7 +259,7 @@ impl Door {
                     json!({ "status": "error", "ename": "carboy", "evalue": "no code", "traceback": [] })
                 }
             },
-            "kernel_info_request" => self.info(),
+            "kernel_info_request" => about(&self.python),
             "complete_request" => self.complete(request.content()).await,
             "is_complete_request" => json!({ "status": "unknown" }),
             "inspect_request" => {
@@ -272,27 +273,6 @@ impl Door {
         let kind = request.kind.replace("_request", "_reply");
         self.answer(answers, request, &kind, content).await;
         true
-    }
-
-    fn info(&self) -> Value {
-        let version = env!("CARGO_PKG_VERSION");
-        json!({
-            "status": "ok",
-            "protocol_version": PROTOCOL,
-            "implementation": "carboy",
-            "implementation_version": version,
-            "language_info": {
-                "name": "python",
-                "version": self.python,
-                "mimetype": "text/x-python",
-                "file_extension": ".py",
-                "pygments_lexer": "ipython3",
-                "codemirror_mode": { "name": "python", "version": 3 },
-                "nbconvert_exporter": "python",
-            },
-            "banner": format!("carboy {version}: Python {} in a sealed session", self.python),
-            "help_links": [],
-        })
     }
 
     /// The session, a new one if the last is over.
@@ -386,7 +366,9 @@ impl Door {
             if let Some(session) = session {
                 let told = session.variables().await.unwrap_or_default();
                 let names = told.variables.into_iter().map(|variable| variable.name);
-                matches.extend(names.filter(|known| known.starts_with(&name)));
+                // A guest names its variables as it likes, and a terminal may show them.
+                let is_plain = |known: &String| known.chars().all(|char| is_name(&&char));
+                matches.extend(names.filter(|known| known.starts_with(&name)).filter(is_plain));
             }
         }
         json!({

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use carboy_store::iso8601;
 use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use sha2::Sha256;
 use zeromq::ZmqMessage;
 
@@ -19,7 +20,7 @@ use crate::guest_text::one_line;
 /// Stands between whom a message is for and the message.
 const DELIMITER: &[u8] = b"<IDS|MSG>";
 /// Of Jupyter's messaging.
-pub const PROTOCOL: &str = "5.3";
+const PROTOCOL: &str = "5.3";
 
 /// How Jupyter wants to reach the kernel.
 #[derive(Deserialize)]
@@ -60,6 +61,28 @@ impl Connection {
     pub fn endpoint(&self, port: u16) -> String {
         format!("tcp://{}:{port}", self.ip)
     }
+}
+
+/// What a kernel says of itself.
+pub fn about(python: &str) -> Value {
+    let version = env!("CARGO_PKG_VERSION");
+    json!({
+        "status": "ok",
+        "protocol_version": PROTOCOL,
+        "implementation": "carboy",
+        "implementation_version": version,
+        "language_info": {
+            "name": "python",
+            "version": python,
+            "mimetype": "text/x-python",
+            "file_extension": ".py",
+            "pygments_lexer": "ipython3",
+            "codemirror_mode": { "name": "python", "version": 3 },
+            "nbconvert_exporter": "python",
+        },
+        "banner": format!("carboy {version}: Python {python} in a sealed session"),
+        "help_links": [],
+    })
 }
 
 /// Who a message is from and what it is.

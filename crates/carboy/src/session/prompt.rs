@@ -120,7 +120,11 @@ impl Prompt {
         if let Ok(session) = self.branches.session()
             && let Ok(told) = session.variables().await
         {
-            names.extend(told.variables.into_iter().map(|variable| variable.name));
+            // A guest names its variables as it likes, and what can be completed is shown as it is.
+            let is_plain =
+                |name: &String| name.chars().all(|char| char.is_alphanumeric() || char == '_');
+            let told = told.variables.into_iter().map(|variable| variable.name);
+            names.extend(told.filter(is_plain));
         }
         names.sort_unstable();
         names.dedup();
