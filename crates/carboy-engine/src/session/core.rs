@@ -1,6 +1,7 @@
 //! What all heads of a session have in common: the jar, whose calls are whose, and when it is over.
 
 use std::collections::BTreeMap;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -32,8 +33,10 @@ pub(crate) struct Core {
     pub gate: Arc<Gate>,
     /// Whether it was handed files, whose pages are nobody's memory.
     pub is_given_files: bool,
-    /// Its part of the memory budget, until it is over.
-    held: Mutex<Option<Held>>,
+    /// Its part of the memory budget, until nothing of it is left.
+    held: Arc<Mutex<Option<Held>>>,
+    /// What has heads of it, which go when it is over, whoever may still hold the session.
+    lines: Mutex<Vec<Weak<dyn Ends>>>,
     /// Whoever has this may fork, or talk to the first process.
     forks: tokio::sync::Mutex<()>,
     heads: Arc<AtomicU64>,
@@ -42,6 +45,12 @@ pub(crate) struct Core {
     born: Instant,
     used: Mutex<Instant>,
     busy: AtomicUsize,
+}
+
+/// What has heads of a session.
+pub(super) trait Ends: Send + Sync {
+    /// Ends them, once nobody does anything with them.
+    fn end(self: Arc<Self>) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 }
 
 /// One of the heads that a policy counts, until it is dropped.
@@ -95,7 +104,8 @@ impl Core {
             environment,
             gate,
             is_given_files,
-            held: Mutex::new(Some(held)),
+            held: Arc::new(Mutex::new(Some(held))),
+            lines: Mutex::default(),
             forks: tokio::sync::Mutex::default(),
             heads: Arc::default(),
             over: Mutex::default(),
@@ -161,6 +171,13 @@ impl Core {
         self.routes.unreaped(is_there)
     }
 
+    /// Ends this with the session.
+    pub(super) fn ends(&self, line: Weak<dyn Ends>) {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.retain(|line| line.strong_count() > 0);
+        lines.push(line);
+    }
+
     /// Counts another head, if the policy allows one.
     pub(super) fn count(&self) -> Result<Counted, RunError> {
         let most = self.policy.limits.heads;
@@ -201,20 +218,32 @@ impl Core {
 
     /// Ends it with all its heads. The first reason counts.
     pub fn end(&self, why: &str) {
-        let mut over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
-        over.get_or_insert_with(|| why.to_owned());
+        {
+            let mut over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
+            if over.is_some() {
+                return;
+            }
+            *over = Some(why.to_owned());
+        }
         self.jar.kill();
         self.router.abort();
         self.routes.close();
         if let Some(clock) = self.clock.get() {
             clock.abort();
         }
-        drop(self.held.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let lines = std::mem::take(&mut *self.lines.lock().unwrap_or_else(PoisonError::into_inner));
+        let (jar, held) = (self.jar.clone(), self.held.clone());
+        self.spawn(async move {
+            for line in lines.iter().filter_map(Weak::upgrade) {
+                line.end().await;
+            }
+            give_back(&jar, &held).await;
+        });
     }
 
     /// Waits until nothing of it is left.
     pub async fn gone(&self) {
-        self.jar.gone().await;
+        give_back(&self.jar, &self.held).await;
     }
 
     /// Why it has to end by the clock, or until when it need not be looked at.
@@ -237,6 +266,12 @@ impl Drop for Core {
     fn drop(&mut self) {
         self.end("it was dropped");
     }
+}
+
+/// Gives memory back when the kernel has taken all of the session down, and not when that begins.
+async fn give_back(jar: &ProcessJar, held: &Mutex<Option<Held>>) {
+    jar.gone().await;
+    drop(held.lock().unwrap_or_else(PoisonError::into_inner).take());
 }
 
 /// Ends a session when its time has come.

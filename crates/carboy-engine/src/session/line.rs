@@ -1,12 +1,13 @@
 //! One line of a session: the head that runs its code, and the copy to fall back on.
 
 use std::collections::BTreeMap;
+use std::pin::Pin;
 use std::sync::Arc;
 
-use tokio::sync::OwnedMutexGuard;
+use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::error::RunError;
-use crate::session::core::{Core, Counted, refused};
+use crate::session::core::{Core, Counted, Ends, refused};
 use crate::session::fork::Original;
 use crate::tier::Jar;
 use crate::tier::process::{Head, Purpose};
@@ -33,15 +34,18 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// A line whose head has not been copied yet.
-    pub fn new(head: Head, counted: Counted) -> Line {
-        Line {
+    /// A line of this session whose head has not been copied yet.
+    pub fn begin(core: &Core, head: Head, counted: Counted) -> Arc<Mutex<Line>> {
+        let line = Arc::new(Mutex::new(Line {
             head: Some(head),
             backup: None,
             unprotected: None,
             checkpoints: BTreeMap::new(),
             counted: Some(counted),
-        }
+        }));
+        let same: Arc<dyn Ends> = line.clone();
+        core.ends(Arc::downgrade(&same));
+        line
     }
 
     /// Takes the head out, to do something with it. If it is dropped instead of [kept](Line::keep), the
@@ -117,6 +121,12 @@ impl Line {
         self.backup = None;
         self.checkpoints.clear();
         self.counted = None;
+    }
+}
+
+impl Ends for Mutex<Line> {
+    fn end(self: Arc<Self>) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(async move { self.lock().await.close() })
     }
 }
 

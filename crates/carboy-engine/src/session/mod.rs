@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use carboy_protocol::{
     Denial, Job, JobFrame, Kind, LanguageProfile, Layer, Limits, Opening, Outcome, Piece, Policy,
-    Reply, ToJar, Variables, Walls,
+    Reply, StateAfter, ToJar, Variables, Walls,
 };
 use tokio::sync::Mutex;
 
@@ -98,7 +98,7 @@ impl Session {
         }
         // What it took to make it is nobody's.
         head.settle();
-        let line = Arc::new(Mutex::new(Line::new(head, counted)));
+        let line = Line::begin(&core, head, counted);
         let session = Session { core, line, is_first: true };
         protect(session.core.clone(), session.line.clone().lock_owned().await);
         Ok(Some(session))
@@ -169,11 +169,14 @@ impl Session {
             tools: vec![],
         };
         let options = RunOptions { artifacts: Artifacts::None, ..RunOptions::default() };
-        let Reply { outcome, .. } =
+        let Reply { outcome, state, note } =
             Box::pin(self.perform(message, &limits, options, false)).await?;
         let told = outcome.result.and_then(|result| serde_json::from_str(result.get()).ok());
         // What the code says about it is not the engine's word.
-        told.map(bounded).ok_or_else(|| refused("the session could not tell its variables".into()))
+        let lost = if state == StateAfter::Kept { "" } else { ", and went back to its copy" };
+        let note = note.map(|note| format!(": {note}")).unwrap_or_default();
+        told.map(bounded)
+            .ok_or_else(|| refused(format!("the session could not tell its variables{lost}{note}")))
     }
 
     /// Does what takes the line's turn and a place among those that run.
@@ -265,7 +268,7 @@ impl Session {
             let _using = using;
             line.copy(&core, Purpose::Branch).await
         });
-        let line = Arc::new(Mutex::new(Line::new(copied.await?, counted)));
+        let line = Line::begin(&self.core, copied.await?, counted);
         let branch = Session { core: self.core.clone(), line, is_first: false };
         protect(branch.core.clone(), branch.line.clone().lock_owned().await);
         Ok(branch)

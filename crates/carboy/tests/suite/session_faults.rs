@@ -453,3 +453,24 @@ os.register_at_fork(before=before)
     }
     bench.close().await;
 }
+
+#[tokio::test]
+async fn a_session_that_is_over_keeps_no_descriptors_of_its_heads() {
+    let Some((bench, session)) = opened(|limits| limits.idle_ms = 5_000).await else { return };
+    session.checkpoint("a").await.unwrap();
+    let branch = session.branch().await.unwrap();
+    value(&branch, "1").await;
+    let held = open_descriptors();
+    // Nobody closes it, and nobody lets it go.
+    let started = Instant::now();
+    while session.check().is_ok() || open_descriptors() + 4 * 5 > held {
+        assert!(started.elapsed() < LONG, "{held} before, {} now", open_descriptors());
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    drop((branch, session));
+    bench.close().await;
+}
+
+fn open_descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
