@@ -35,6 +35,20 @@ pub enum Kind {
     Cancelled,
 }
 
+impl Kind {
+    /// The word used on every surface.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Kind::Exception => "exception",
+            Kind::Limit => "limit",
+            Kind::Denied => "denied",
+            Kind::Rejected => "rejected",
+            Kind::Crash => "crash",
+            Kind::Cancelled => "cancelled",
+        }
+    }
+}
+
 /// The limit that was crossed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -132,6 +146,18 @@ pub enum Layer {
     Landlock,
     /// The network gate.
     Egress,
+}
+
+impl Layer {
+    /// The word used on every surface.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Layer::Guard => "guard",
+            Layer::Seccomp => "seccomp",
+            Layer::Landlock => "landlock",
+            Layer::Egress => "egress",
+        }
+    }
 }
 
 /// One thing that a layer refused.

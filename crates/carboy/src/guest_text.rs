@@ -22,6 +22,11 @@ pub fn one_line(text: &str) -> String {
     spelled(text, &[])
 }
 
+/// Whether a name that a guest chose can be shown as it is.
+pub fn is_plain_name(name: &str) -> bool {
+    name.chars().all(|char| char.is_alphanumeric() || char == '_')
+}
+
 fn spelled(text: &str, kept: &[char]) -> String {
     let mut shown = String::with_capacity(text.len());
     for (char, hidden) in hidden_in(text) {

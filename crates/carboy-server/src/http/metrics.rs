@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use carboy_engine::Load;
-use carboy_protocol::{Denial, Kind, Layer, LimitName, Outcome, Status};
+use carboy_protocol::{Denial, LimitName, Outcome, Status};
 
 /// Upper bounds of the buckets for how long a run took, in seconds.
 const BUCKETS: [f64; 16] = [
@@ -81,7 +81,7 @@ impl Metrics {
         };
         counts.durations.entry((tier, status)).or_default().add(outcome.usage.wall_ms / 1e3);
         if let Some(error) = &outcome.error {
-            *counts.errors.entry((tier, kind(error.kind))).or_default() += 1;
+            *counts.errors.entry((tier, error.kind.as_str())).or_default() += 1;
             let limit = error.limit.as_ref().map(|limit| limit.name);
             if matches!(limit, Some(LimitName::WallMs | LimitName::CpuMs)) {
                 *counts.timeouts.entry(tier).or_default() += 1;
@@ -136,31 +136,14 @@ impl Metrics {
 
 impl Counts {
     fn denial(&mut self, denial: &Denial) {
-        let layer = match denial.layer {
-            Layer::Guard => "guard",
-            Layer::Seccomp => "seccomp",
-            Layer::Landlock => "landlock",
-            Layer::Egress => "egress",
-        };
         let plain =
             |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte);
-        let mut key = (layer, denial.what.clone());
+        let mut key = (denial.layer.as_str(), denial.what.clone());
         let is_name = !key.1.is_empty() && key.1.len() <= 64 && key.1.bytes().all(plain);
         if !is_name || (self.denials.len() >= DENIALS && !self.denials.contains_key(&key)) {
             key.1 = "other".into();
         }
         *self.denials.entry(key).or_default() += denial.count;
-    }
-}
-
-fn kind(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Exception => "exception",
-        Kind::Limit => "limit",
-        Kind::Denied => "denied",
-        Kind::Rejected => "rejected",
-        Kind::Crash => "crash",
-        Kind::Cancelled => "cancelled",
     }
 }
 
@@ -227,6 +210,8 @@ impl Page {
 
 #[cfg(test)]
 mod tests {
+    use carboy_protocol::Layer;
+
     use super::*;
 
     #[test]

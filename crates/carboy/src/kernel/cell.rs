@@ -75,7 +75,7 @@ fn displayed(display: &Display) -> Told {
             json!({ name: display.text(), "text/plain": format!("<{name}>") })
         }
         MediaType::Svg | MediaType::Html => {
-            json!({ "text/html": page::framed(display), "text/plain": format!("<{name}>") })
+            json!({ "text/html": page::shown(display), "text/plain": format!("<{name}>") })
         }
         MediaType::Markdown | MediaType::Latex | MediaType::Plain => {
             json!({ "text/plain": visible(&beginning(&display.text().unwrap_or_default())) })

@@ -18,7 +18,7 @@ use super::arguments::{RunKernel, policy};
 use super::cell::{self, Shown, Told};
 use super::wire::{Connection, Request, Voice, about};
 use crate::failure::Failure;
-use crate::guest_text::streamed;
+use crate::guest_text::{is_plain_name, streamed};
 
 /// How many requests may wait for their turn.
 const WAITING: usize = 1_000;
@@ -366,9 +366,8 @@ impl Door {
             if let Some(session) = session {
                 let told = session.variables().await.unwrap_or_default();
                 let names = told.variables.into_iter().map(|variable| variable.name);
-                // A guest names its variables as it likes, and a terminal may show them.
-                let is_plain = |known: &String| known.chars().all(|char| is_name(&&char));
-                matches.extend(names.filter(|known| known.starts_with(&name)).filter(is_plain));
+                let names = names.filter(|known| known.starts_with(&name) && is_plain_name(known));
+                matches.extend(names);
             }
         }
         json!({

@@ -39,14 +39,9 @@ pub fn displays(displays: &[Display]) -> String {
     figures.collect()
 }
 
-/// One display, where it is a part of somebody else's page.
-pub fn framed(display: &Display) -> String {
-    shown(display)
-}
-
 /// One display. Its data was checked by the engine, but a record may have been changed since: what goes
 /// into an attribute is escaped again, whatever it is.
-fn shown(display: &Display) -> String {
+pub fn shown(display: &Display) -> String {
     let data = display.text().unwrap_or_default();
     match display.media_type {
         MediaType::Png | MediaType::Jpeg | MediaType::Gif => {

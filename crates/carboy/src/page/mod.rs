@@ -6,4 +6,4 @@ mod document;
 pub mod drill;
 pub mod run;
 
-pub use display::framed;
+pub use display::shown;

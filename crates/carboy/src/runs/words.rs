@@ -1,8 +1,8 @@
 //! What every view of a recorded run needs: its facts, and its end in a few words.
 
+use carboy_protocol::Kind;
 use carboy_store::{About, GivenFile, Record, RunFacts};
 
-use crate::ends::kind_word;
 use crate::failure::Failure;
 
 /// The facts of a run. Only runs have ids, so every record that was found by one has them.
@@ -23,7 +23,7 @@ pub fn end_of(run: &RunFacts) -> String {
         (None, Some(name)) => format!(" {name}"),
         (None, None) => String::new(),
     };
-    format!("{}{detail}", run.kind.map_or(run.status.as_str(), kind_word))
+    format!("{}{detail}", run.kind.map_or(run.status.as_str(), Kind::as_str))
 }
 
 /// What is known of a file that a run was given.

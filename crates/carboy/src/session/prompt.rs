@@ -14,7 +14,7 @@ use super::branches::{Branches, FIRST};
 use super::editor::{Line, Typing};
 use crate::command_run::{print_chunks, told};
 use crate::failure::Failure;
-use crate::guest_text::one_line;
+use crate::guest_text::{is_plain_name, one_line};
 use crate::open;
 use crate::paint::Paint;
 
@@ -120,11 +120,8 @@ impl Prompt {
         if let Ok(session) = self.branches.session()
             && let Ok(told) = session.variables().await
         {
-            // A guest names its variables as it likes, and what can be completed is shown as it is.
-            let is_plain =
-                |name: &String| name.chars().all(|char| char.is_alphanumeric() || char == '_');
             let told = told.variables.into_iter().map(|variable| variable.name);
-            names.extend(told.filter(is_plain));
+            names.extend(told.filter(|name| is_plain_name(name)));
         }
         names.sort_unstable();
         names.dedup();

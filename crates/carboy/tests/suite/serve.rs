@@ -226,6 +226,17 @@ fn tools_are_called_on_the_stream_and_answered_beside_it() {
     server.end(&below);
 }
 
+/// What a server sends until it has sent these words.
+fn read_until(stream: &mut impl Read, words: &str) -> String {
+    let (mut text, mut buffer) = (String::new(), [0; 1024]);
+    while !text.contains(words) {
+        let count = stream.read(&mut buffer).unwrap();
+        assert!(count > 0, "{text}");
+        text += std::str::from_utf8(&buffer[..count]).unwrap();
+    }
+    text
+}
+
 #[test]
 fn a_server_that_is_told_to_end_answers_what_it_accepted() {
     if !belongs_here(&["root", "user-nested"]) {
@@ -236,13 +247,7 @@ fn a_server_that_is_told_to_end_answers_what_it_accepted() {
     let code = "print('up', flush=True)\nimport time\ntime.sleep(1)\nresult = 'late'";
     let body = json!({ "code": code }).to_string();
     let mut stream = server.send("POST", "/v1/runs", "Accept: text/event-stream\r\n", &body);
-    let mut text = String::new();
-    let mut buffer = [0; 1024];
-    while !text.contains("up\\n") {
-        let count = stream.read(&mut buffer).unwrap();
-        assert!(count > 0, "{text}");
-        text += std::str::from_utf8(&buffer[..count]).unwrap();
-    }
+    let mut text = read_until(&mut stream, "up\\n");
     let below = descendants(server.child.id());
     server.signal();
     stream.read_to_string(&mut text).unwrap();
@@ -260,13 +265,7 @@ fn a_client_that_goes_away_ends_its_run_and_its_jar() {
     let code = "print('up', flush=True)\nimport time\ntime.sleep(600)";
     let body = json!({ "code": code }).to_string();
     let mut stream = server.send("POST", "/v1/runs", "Accept: text/event-stream\r\n", &body);
-    let mut buffer = [0; 1024];
-    let mut text = String::new();
-    while !text.contains("up\\n") {
-        let count = stream.read(&mut buffer).unwrap();
-        assert!(count > 0, "{text}");
-        text += std::str::from_utf8(&buffer[..count]).unwrap();
-    }
+    read_until(&mut stream, "up\\n");
     drop(stream);
     server.wait_for("/metrics", "carboy_abandoned_total 1\n");
     server.wait_for("/metrics", "carboy_runs_running 0\n");
