@@ -104,6 +104,10 @@ packages:
 neighbours: build
     tests/run neighbours
 
+# Every hostile program inside a session and inside a branch of one: about three minutes.
+drill-sessions *OPTIONS: build
+    for place in session branch; do target/release/carboy drill --inside $place {{ OPTIONS }}; done
+
 # The Python package as its users get it: the wheel in a fresh environment.
 sdk: build
     tests/run sdk sdk-user

@@ -7,7 +7,7 @@
 # control: bare
 """Looks for the canary's process by its entry in procfs, and at its own number and its parent's:
 in a namespace of its own it is the first process and has no parent. What a jar finds of itself there
-was generated."""
+was generated. In a session it is one of the first processes, and has one of them as its parent."""
 
 import os
 
@@ -22,7 +22,12 @@ for path in ("/proc", "/proc/%d" % context["pid"], "/proc/%d/exe" % context["pid
             told.append(path)
         except OSError:
             pass
-if os.getpid() != 1 or os.getppid() != 0:
-    told.append([os.getpid(), os.getppid()])
+numbers = os.getpid(), os.getppid()
+if context.get("inside", "jar") == "jar":
+    is_alone = numbers == (1, 0)
+else:
+    is_alone = 1 < numbers[0] < 64 and 0 < numbers[1] < 64
+if not is_alone:
+    told.append(numbers)
 if told:
     result = [context["flag"], told]

@@ -14,6 +14,7 @@ mod control;
 mod end;
 mod held;
 mod host_facts;
+mod inside;
 mod neighbours;
 pub mod row;
 mod tray;
@@ -23,19 +24,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use carboy_engine::{
-    Artifacts, Config, Engine, EngineError, PoolConfig, RunError, RunOptions, ablated,
-};
+use carboy_engine::{Config, Engine, EngineError, PoolConfig, RunError, ablated};
 use carboy_protocol::{Job, Outcome, Policy, Status, Walls};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex, OnceCell};
 
 pub use canary::{Canary, HOLD};
+pub use inside::Inside;
 pub use row::{Control, Mode, Row};
 
 use canary::{HOLD_IN_CONTROL, random};
 use clean::Traces;
 use end::{end, failing};
+use inside::{Attack, Ran};
 use neighbours::{Judged, Neighbours};
 use tray::Tray;
 
@@ -105,6 +106,7 @@ pub struct Drill {
     config: Config,
     walls: Walls,
     controls: Controls,
+    inside: Inside,
     /// What there is when no attack is under way.
     at_rest: OnceCell<Traces>,
     /// The engine of the rows that run beside innocent ones, from the first of them to the next other.
@@ -113,7 +115,12 @@ pub struct Drill {
 
 impl Drill {
     /// Prepares a drill of engines that are made like this.
-    pub fn new(config: Config, walls: Walls, controls: Controls) -> Result<Drill, RunError> {
+    pub fn new(
+        config: Config,
+        walls: Walls,
+        controls: Controls,
+        inside: Inside,
+    ) -> Result<Drill, RunError> {
         let os = failing("prepare");
         let folder = std::env::temp_dir();
         let scratch = folder.join(format!("carboy-drill-{}", random().map_err(os)?));
@@ -132,6 +139,7 @@ impl Drill {
             config,
             walls,
             controls,
+            inside,
             at_rest: OnceCell::new(),
             neighbours: Mutex::default(),
         })
@@ -147,6 +155,10 @@ impl Drill {
         // The zygote is there before anything is counted.
         let at_rest = self.at_rest.get_or_try_init(|| async {
             self.alive().await?;
+            if self.inside != Inside::Jar {
+                let policy = Policy { walls: self.walls, ..Policy::default() };
+                self.engine.session(&policy).await?.close().await;
+            }
             Ok::<_, RunError>(Traces::at_rest(&self.config.scratch).await)
         });
         let at_rest = at_rest.await?;
@@ -218,44 +230,16 @@ impl Drill {
         Ok(self.engine.plan(&policy)?.generated().into_iter().collect())
     }
 
-    /// The programs of a row, each in a jar of its own.
+    /// The programs of a row, each in a place of its own.
     async fn programs(
         &self,
         row: &Row,
         limits: carboy_protocol::Limits,
         context: &str,
         tray: &Arc<Tray>,
-    ) -> Result<Vec<Outcome>, RunError> {
-        let folder: serde_json::Value = serde_json::from_str(context).unwrap_or_default();
-        let folder = folder["folder"].as_str().unwrap_or_default();
-        // Its name on the host, also where a jar without a private root finds it below another.
-        let folder = folder.strip_prefix("/host").unwrap_or(folder).to_owned();
-        let job = |(place, code): (usize, &String)| {
-            let policy = Policy { walls: self.walls, limits: limits.clone(), ..Policy::default() };
-            let mut job = Job::new(code.clone()).with_policy(policy);
-            let context = serde_json::value::RawValue::from_string(context.to_owned());
-            if place < row.given {
-                job = job.with_mount("/data", folder.clone());
-            }
-            job.inputs.extend(context.ok().map(|context| ("context".into(), context)));
-            let engine = self.engine.clone();
-            let artifacts = Artifacts::Keep(tray.clone());
-            let options = RunOptions { artifacts, ..RunOptions::default() };
-            tokio::spawn(async move { engine.run_with(job, options).await })
-        };
-        let gone = failing("run");
-        let mut outcomes = Vec::new();
-        if row.mode == Mode::Together {
-            let tasks: Vec<_> = row.programs.iter().enumerate().map(job).collect();
-            for task in tasks {
-                outcomes.push(task.await.map_err(std::io::Error::other).map_err(gone)??);
-            }
-        } else {
-            for program in row.programs.iter().enumerate() {
-                outcomes.push(job(program).await.map_err(std::io::Error::other).map_err(gone)??);
-            }
-        }
-        Ok(outcomes)
+    ) -> Result<Ran, RunError> {
+        let attack = Attack { row, limits, walls: self.walls, context, tray };
+        attack.run(&self.engine, self.inside).await
     }
 
     /// One attack, judged from outside. Returns how it ended.
@@ -270,9 +254,13 @@ impl Drill {
         let ended = {
             let mut canary = Canary::plant().map_err(os)?;
             let generated = self.generated(limits.clone())?;
-            let context = canary.context(HOLD, &generated).map_err(os)?.to_string();
+            let mut context = canary.context(HOLD, &generated).map_err(os)?;
+            context["inside"] = self.inside.as_str().into();
+            let context = context.to_string();
             let tray = Arc::new(Tray::default());
-            let outcomes = self.programs(row, limits, &context, &tray).await?;
+            let Ran { outcomes, faults: of_sessions } =
+                self.programs(row, limits, &context, &tray).await?;
+            faults.extend(of_sessions);
             let said: Vec<String> = outcomes.iter().map(everything_said).collect();
             let said: Vec<&str> = said.iter().map(String::as_str).collect();
             let all_there = ablated().is_empty();
@@ -297,8 +285,9 @@ impl Drill {
             }
             let mut ends: Vec<String> = outcomes.iter().map(end).collect();
             for ended in &ends {
-                if !row.expects(ended) {
-                    faults.push(format!("it ended {ended}, and not {}", row.expect.join(" or ")));
+                let expected = self.inside.expected(row);
+                if !row::is_among(expected, ended) {
+                    faults.push(format!("it ended {ended}, and not {}", expected.join(" or ")));
                 }
             }
             ends.dedup();
@@ -335,8 +324,8 @@ impl Drill {
         let generated = self.generated(limits.clone())?;
         let context = canary.context(HOLD_IN_CONTROL, &generated).map_err(os)?.to_string();
         let tray = Arc::new(Tray::default());
-        let outcomes = self.programs(row, limits, &context, &tray).await?;
-        let ended = outcomes.last().map_or(String::new(), end);
+        let ran = self.programs(row, limits, &context, &tray).await?;
+        let ended = ran.outcomes.last().map_or(String::new(), end);
         if ended != "ok" {
             faults.push(format!("the control failed: with more allowed it ended {ended}"));
         }

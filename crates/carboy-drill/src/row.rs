@@ -80,6 +80,8 @@ pub struct Row {
     pub second: String,
     /// How the run may end: `ok`, a kind, or `limit NAME`; `any` allows all.
     pub expect: Vec<String>,
+    /// How it may end in a session and in a branch of one, if that differs.
+    pub expect_in_session: Option<Vec<String>>,
     /// Calls that the outcome must name as refused: those of the row that this architecture has.
     pub denies: Vec<String>,
     /// Limits that differ from the default.
@@ -114,6 +116,7 @@ impl Row {
             first: String::new(),
             second: String::new(),
             expect: vec![],
+            expect_in_session: None,
             denies: vec![],
             limits: vec![],
             control: Control::None(String::new()),
@@ -136,6 +139,10 @@ impl Row {
 
     fn set(&mut self, machine: Machine, key: &str, value: &str) -> Result<(), String> {
         let ends = || value.split('|').map(|end| end.trim().to_owned()).collect();
+        if key == "expect session" {
+            self.expect_in_session = Some(ends());
+            return Ok(());
+        }
         // `expect aarch64` stands behind `expect`, and says what differs there.
         if let Some(name) = key.strip_prefix("expect ") {
             let named = Machine::named(name).ok_or_else(|| format!("`{name}` is no machine"))?;
@@ -204,9 +211,9 @@ impl Row {
         Ok(())
     }
 
-    /// Whether a run may end so.
+    /// Whether a run may end so, in a jar of its own.
     pub fn expects(&self, ended: &str) -> bool {
-        self.expect.iter().any(|expected| expected == "any" || expected == ended)
+        is_among(&self.expect, ended)
     }
 
     /// Whether it can be tried on this architecture.
@@ -245,6 +252,11 @@ impl Row {
         }
         serde_json::from_value(value).map_err(fault)
     }
+}
+
+/// Whether a run that ended so ended as expected: `any` allows all.
+pub(crate) fn is_among(expected: &[String], ended: &str) -> bool {
+    expected.iter().any(|expected| expected == "any" || expected == ended)
 }
 
 /// Whether an outcome on this machine can name the call. `fork` is the engine's word for a child process,
@@ -327,6 +339,9 @@ mod tests {
         let text = TEXT.replace("# limits", "# expect aarch64: denied\n# limits");
         assert_eq!(on(Machine::X86_64, &text).expect, ["ok", "limit wall_ms"]);
         assert_eq!(on(Machine::Aarch64, &text).expect, ["denied"]);
+        let text = TEXT.replace("# limits", "# expect session: ok\n# limits");
+        let in_session = Row::parse(&text).unwrap().expect_in_session;
+        assert_eq!(in_session, Some(vec!["ok".into()]));
         let row = on(Machine::Aarch64, &TEXT.replace("# walls", "# machine: x86_64\n# walls"));
         assert_eq!(Machine::ALL.map(|machine| row.is_for(machine)), [true, false]);
         assert_eq!(Machine::ALL.map(|machine| on(machine, TEXT).is_for(machine)), [true, true]);

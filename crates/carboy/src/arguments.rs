@@ -6,7 +6,7 @@ use carboy_protocol::{ExitCode, PythonVersion};
 use clap::{Args, Parser, Subcommand};
 
 use crate::bench::{BenchPart, Subject};
-use crate::choice::{Choice, Interpreter, ProfileName, WallsName};
+use crate::choice::{Choice, InsideName, Interpreter, ProfileName, WallsName};
 use crate::failure::Reader;
 use crate::given::Given;
 use crate::kernel::arguments::Kernel;
@@ -144,6 +144,9 @@ pub struct Drill {
     /// The walls to attack
     #[arg(long, value_name = "WALLS", default_value = "full")]
     pub walls: WallsName,
+    /// Where the programs run: each in a jar of its own, in a session or in a branch of one; there without controls
+    #[arg(long, value_name = "PLACE", default_value = "jar", conflicts_with = "controls")]
+    pub inside: InsideName,
     /// Some rows of each class, without controls: a few seconds, for the start of a service
     #[arg(long)]
     pub quick: bool,

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use carboy_drill::Inside;
 use carboy_engine::{Config, Engine, Installation, PoolConfig, Python, Versions};
 use carboy_protocol::{LanguageProfile, Policy, Preset, Walls, supported_pythons};
 use clap::{Args, ValueEnum};
@@ -94,6 +95,24 @@ impl From<WallsName> for Walls {
         match name {
             WallsName::Full => Walls::Full,
             WallsName::Nested => Walls::Nested,
+        }
+    }
+}
+
+/// Where the programs of a drill run.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum InsideName {
+    Jar,
+    Session,
+    Branch,
+}
+
+impl From<InsideName> for Inside {
+    fn from(name: InsideName) -> Inside {
+        match name {
+            InsideName::Jar => Inside::Jar,
+            InsideName::Session => Inside::Session,
+            InsideName::Branch => Inside::Branch,
         }
     }
 }

@@ -4,12 +4,13 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use carboy_drill::{Controls, Drill, Report, Row, corpus, is_quick, workers};
+use carboy_drill::{Controls, Drill, Inside, Report, Row, corpus, is_quick, workers};
 use carboy_engine::{Config, Installation, Machine, ablated};
 use carboy_protocol::{ExitCode, Walls};
 use serde_json::{Value, json};
 
 use crate::arguments;
+use crate::choice::InsideName;
 use crate::failure::{Failure, print, print_json};
 use crate::guest_text::one_line;
 use crate::page::drill::{by_layer, page};
@@ -20,6 +21,11 @@ const FEW: usize = 24;
 
 pub async fn drill(arguments: arguments::Drill) -> Result<std::process::ExitCode, Failure> {
     let walls = Walls::from(arguments.walls);
+    let inside = Inside::from(arguments.inside);
+    if inside != Inside::Jar && walls != Walls::Full {
+        let hint = "attack the runs in them with `--inside jar`";
+        return Err(Failure::usage("in nested walls there are no sessions", hint));
+    }
     let mut all = rows(arguments.corpus.as_deref())?;
     for row in &mut all {
         row.repeat = row.repeat.min(arguments.repeats.unwrap_or(usize::MAX)).max(1);
@@ -40,14 +46,15 @@ pub async fn drill(arguments: arguments::Drill) -> Result<std::process::ExitCode
         return Ok(0.into());
     }
     let (promised, others): (Vec<&Row>, Vec<&Row>) =
-        wanted.into_iter().partition(|row| row.walls.contains(&walls) && row.is_for(Machine::HERE));
-    let why = |row: &Row| match row.machine {
-        Some(machine) if machine != Machine::HERE => format!("it is about {}", machine.name()),
-        _ => format!("{} walls do not promise it", walls.as_str()),
-    };
-    let skipped: Vec<Value> =
-        others.iter().map(|row| json!({ "id": row.id, "why": why(row) })).collect();
-    let foreign = others.iter().filter(|row| !row.is_for(Machine::HERE)).count();
+        wanted.into_iter().partition(|row| why_not(row, walls, inside).is_none());
+    let skipped: Vec<Value> = others
+        .iter()
+        .map(|row| json!({ "id": row.id, "why": why_not(row, walls, inside).map(|(_, why)| why) }))
+        .collect();
+    let mut counts = [0; WHY.len()];
+    for (place, _) in others.iter().filter_map(|row| why_not(row, walls, inside)) {
+        counts[place] += 1;
+    }
     let mut progress = Progress::new(arguments.json, promised.len());
     let results = match arguments.jobs(promised.len()) {
         1 => {
@@ -75,6 +82,7 @@ pub async fn drill(arguments: arguments::Drill) -> Result<std::process::ExitCode
         results.iter().filter(|report| !report.held).map(|report| report.id.as_str()).collect();
     let body = json!({
         "walls": walls.as_str(),
+        "inside": inside.as_str(),
         "rows": results.len(),
         "held": results.len() - failed.len(),
         "failed": failed,
@@ -89,19 +97,35 @@ pub async fn drill(arguments: arguments::Drill) -> Result<std::process::ExitCode
     if arguments.json {
         print_json(&body)?;
     } else {
-        let skipped = [skipped.len() - foreign, foreign];
-        print(&summary(&results, skipped, started.elapsed().as_secs_f64(), walls))?;
+        print(&summary(&results, counts, started.elapsed().as_secs_f64(), &body))?;
     }
     let code = if failed.is_empty() { ExitCode::Ok } else { ExitCode::Engine };
     Ok((code as u8).into())
+}
+
+/// Why rows are not tried, as counts of them are said.
+const WHY: [&str; 3] =
+    ["are not promised in these walls", "are about another architecture", "make no sense there"];
+
+/// Why a row is not tried: its place among the reasons, and in words.
+fn why_not(row: &Row, walls: Walls, inside: Inside) -> Option<(usize, String)> {
+    let machine = row.machine.filter(|machine| *machine != Machine::HERE);
+    if let Some(machine) = machine {
+        return Some((1, format!("it is about {}", machine.name())));
+    }
+    if !row.walls.contains(&walls) {
+        return Some((0, format!("{} walls do not promise it", walls.as_str())));
+    }
+    inside.cannot(row).map(|why| (2, why.to_owned()))
 }
 
 impl arguments::Drill {
     /// A drill as it was asked for.
     fn prepare(&self) -> Result<Drill, Failure> {
         let python = self.interpreter.find()?.program;
-        let controls = match (self.controls, self.quick || !ablated().is_empty()) {
-            // With a layer missing, or in a hurry, nothing is shown of the limits.
+        let briefly = self.quick || self.inside != InsideName::Jar || !ablated().is_empty();
+        let controls = match (self.controls, briefly) {
+            // With a layer missing, in a hurry, or where jars have shown it already, nothing is shown of the limits.
             (false, true) => Controls::None,
             (false, false) => Controls::Raised,
             (true, _) => Controls::All,
@@ -110,7 +134,7 @@ impl arguments::Drill {
             versions: self.interpreter.versions(),
             ..Config::new(Installation::own(), python)
         };
-        Ok(Drill::new(config, self.walls.into(), controls)?)
+        Ok(Drill::new(config, self.walls.into(), controls, self.inside.into())?)
     }
 
     /// How many processes attack so many rows. A few rows are done before another engine is warm.
@@ -123,6 +147,7 @@ impl arguments::Drill {
     fn worker(&self, program: &Path) -> tokio::process::Command {
         let mut command = tokio::process::Command::new(program);
         command.args(["drill", "--worker", "--walls", Walls::from(self.walls).as_str()]);
+        command.args(["--inside", Inside::from(self.inside).as_str()]);
         command.arg("--python").arg(&self.interpreter.python);
         if let Some(corpus) = &self.corpus {
             command.arg("--corpus").arg(corpus);
@@ -238,7 +263,7 @@ impl Progress {
     }
 }
 
-fn summary(results: &[Report], skipped: [usize; 2], seconds: f64, walls: Walls) -> String {
+fn summary(results: &[Report], skipped: [usize; WHY.len()], seconds: f64, body: &Value) -> String {
     let paint = Paint::stdout();
     let mut text = format!("{}\n", paint.bold("what stops it            held"));
     for (layer, (held, all)) in by_layer(results) {
@@ -248,14 +273,14 @@ fn summary(results: &[Report], skipped: [usize; 2], seconds: f64, walls: Walls) 
     }
     let held = results.iter().filter(|report| report.held).count();
     let verdict = format!(
-        "\n{held} of {} attacks held in {} walls, {seconds:.1} s",
+        "\n{held} of {} attacks held in {} walls, each in a {} of its own, {seconds:.1} s",
         results.len(),
-        walls.as_str(),
+        body["walls"].as_str().unwrap_or_default(),
+        body["inside"].as_str().unwrap_or_default(),
     );
     let all_held = held == results.len();
     text.push_str(&if all_held { paint.green(&verdict) } else { paint.red(&verdict) });
-    let why = ["are not promised in these walls", "are about another architecture"];
-    for (number, why) in skipped.into_iter().zip(why).filter(|(number, _)| *number > 0) {
+    for (number, why) in skipped.into_iter().zip(WHY).filter(|(number, _)| *number > 0) {
         text.push_str(&format!("; {number} rows {why}"));
     }
     text.push('\n');
