@@ -44,6 +44,32 @@ def test_state_is_kept_and_each_run_has_its_own_outcome(session: carboy.Session)
     assert isinstance(caught.value.outcome, carboy.SessionOutcome)
 
 
+def test_a_stream_gives_output_as_it_comes_and_then_the_outcome(session: carboy.Session) -> None:
+    with session.stream("x = 5\nprint(n)\nx", {"n": 4}) as stream:
+        assert "".join(chunk.text for chunk in stream) == "4\n"
+        assert (stream.outcome.result, stream.outcome.state) == (5, "kept")
+    stream = session.stream("print(1)\n1 / 0", on_error="raise", rollback=True)
+    assert next(stream).text == "1\n"
+    with pytest.raises(carboy.GuestExceptionError):
+        next(stream)
+    assert stream.outcome.state == "restored"
+    # Whoever leaves it early interrupts the run, and so does whoever forgets it.
+    with session.stream(ENDLESS) as stream:
+        assert next(stream).text == "on\n"
+    with pytest.raises(carboy.RequestError, match="closed before its end"):
+        _ = stream.outcome
+    forgotten = session.stream(ENDLESS)
+    del forgotten
+    # Another way to interrupt it, which has an outcome.
+    stream = session.stream(ENDLESS)
+    assert next(stream).text == "on\n"
+    session.interrupt()
+    assert "".join(chunk.text for chunk in stream) == ""
+    error = stream.outcome.error
+    assert error is not None and error.kind == "cancelled" and stream.outcome.state == "restored"
+    assert session.run("x").result == 5
+
+
 def test_a_run_that_dies_leaves_the_state_as_it_was(session: carboy.Session) -> None:
     session.run("x = 7")
     crashed = session.run(CRASH)
@@ -264,6 +290,12 @@ def test_the_same_in_an_event_loop() -> None:
                 endless.cancel()
                 with pytest.raises(asyncio.CancelledError):
                     await endless
+                assert (await session.run("x")).result == 1
+                async with session.stream("print(x)\nx") as stream:
+                    assert [chunk.text async for chunk in stream] == ["1\n"]
+                assert (stream.outcome.result, stream.outcome.state) == (1, "kept")
+                async with session.stream(ENDLESS) as stream:
+                    assert (await anext(stream)).text == "on\n"
                 assert (await session.run("x")).result == 1
             with pytest.raises(carboy.RequestError, match="it was closed"):
                 await branch.run("x")

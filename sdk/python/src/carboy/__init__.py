@@ -9,8 +9,9 @@ an event loop. Every run answers with an `Outcome`. What is raised is a `CarboyE
 """
 
 from ._artifacts import Artifact, Artifacts, ArtifactWish
-from ._async_sandbox import AsyncRunStream, AsyncSandbox
+from ._async_sandbox import AsyncSandbox
 from ._async_session import AsyncSession
+from ._async_stream import AsyncRunStream, AsyncSessionStream
 from ._check import Violation
 from ._data_frames import FrameFile
 from ._default import run
@@ -53,10 +54,11 @@ from ._record import (
     Usage,
 )
 from ._runs import ChainReport, Difference, RecordedRun, Replayed, RunRecord, Runs
-from ._sandbox import RunStream, Sandbox
+from ._sandbox import Sandbox
 from ._schema import schema
 from ._session import Session
 from ._session_base import Variable, Variables
+from ._sync_stream import RunStream, SessionStream
 from ._tools import Tool
 
 __version__ = "0.1.0"
@@ -68,6 +70,7 @@ __all__ = [
     "AsyncRunStream",
     "AsyncSandbox",
     "AsyncSession",
+    "AsyncSessionStream",
     "BusyError",
     "CancelledRunError",
     "CarboyError",
@@ -107,6 +110,7 @@ __all__ = [
     "Sandbox",
     "Session",
     "SessionOutcome",
+    "SessionStream",
     "TimeLimitError",
     "Tool",
     "ToolCall",

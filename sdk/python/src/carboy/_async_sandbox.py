@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import inspect
 import weakref
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any
 
 from ._async_listen import next_of
 from ._async_pipe import AsyncPipe, AsyncRun
 from ._async_session import AsyncSession
-from ._box import Box, Stream, closed_box
+from ._async_stream import AsyncRunStream
+from ._box import Box, closed_box
 from ._check import Violation
 from ._data_frames import FrameLike
 from ._errors import RequestError
@@ -213,79 +213,3 @@ class AsyncSandbox(Box[AsyncPipe]):
             pipe = self._pipe = AsyncPipe(self._settings, loop)
             self._end = weakref.finalize(self, pipe.abandon)
         return pipe
-
-
-class AsyncRunStream(Stream[AsyncPipe, AsyncRun]):
-    """The output of a run, chunk by chunk; its `outcome` when that has ended.
-
-    The code's tool calls are served while somebody iterates. Leaving it early, as an asynchronous
-    context manager or with `close()`, cancels the run.
-    """
-
-    def __init__(
-        self,
-        pipe: AsyncPipe,
-        run: AsyncRun,
-        raises: bool,
-        writing: asyncio.Task[AsyncPipe] | None = None,
-    ) -> None:
-        super().__init__(pipe, run, raises)
-        # Submits the run, when its frames are written.
-        self._writing = writing
-
-    def close(self) -> None:
-        """Cancels the run if it is under way."""
-        _end(self._run, self._writing)
-
-    def __aiter__(self) -> AsyncIterator[Chunk]:
-        return self
-
-    async def __anext__(self) -> Chunk:
-        if self._run.ended:
-            raise StopAsyncIteration
-        try:
-            await self._submitted()
-            found = await next_of(self._pipe, self._run)
-        except BaseException:
-            self.close()
-            raise
-        chunk = self._chunk(found)
-        if chunk is None:
-            raise StopAsyncIteration
-        return chunk
-
-    async def __aenter__(self) -> AsyncRunStream:
-        try:
-            await self._submitted()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    async def _submitted(self) -> None:
-        if self._writing is not None:
-            self._pipe = await self._writing
-            self._writing = None
-
-    def __del__(self) -> None:
-        # The garbage collector may call this at any moment, in any thread, and after the loop was closed.
-        if not self._run.ended:
-            with suppress(RuntimeError):
-                self._pipe.loop.call_soon_threadsafe(_end, self._run, self._writing)
-
-
-def _end(run: AsyncRun, writing: asyncio.Task[AsyncPipe] | None) -> None:
-    """The caller no longer waits for a run. One that is not submitted yet never is."""
-    if writing is not None:
-        writing.cancel()
-    if run.pipe is None:
-        run.ended = True
-    run.finish()

@@ -11,6 +11,7 @@ from typing import Any
 
 from ._async_listen import answer_of, next_of
 from ._async_pipe import AsyncPipe, AsyncRun
+from ._async_stream import AsyncSessionStream
 from ._errors import CarboyError
 from ._outcome import SessionOutcome
 from ._record import Chunk
@@ -74,6 +75,28 @@ class AsyncSession(SessionBase[AsyncPipe, AsyncRun]):
         if raises:
             found.raise_for_error()
         return found
+
+    def stream(
+        self,
+        code: str,
+        inputs: Mapping[str, Any] | None = None,
+        *,
+        tools: Iterable[ToolLike] = (),
+        on_error: OnError | None = None,
+        timeout: float | None = None,
+        rollback: bool = False,
+    ) -> AsyncSessionStream:
+        """Runs code and gives its output as it comes: `async for chunk in s.stream(code)`.
+
+        Leaving the stream early interrupts the run; the state is what it was before it.
+        """
+        raises = self._raises if on_error is None else is_raise(on_error)
+        run = AsyncRun(
+            self._settings.piece(self._number, code, inputs, tools, timeout, True, rollback)
+        )
+        stream = AsyncSessionStream(self._sent(run), run, raises, self._under_way)
+        self._under_way.add(run)
+        return stream
 
     async def variables(self) -> Variables:
         """What the code has defined: names, types, and sizes where they are known."""

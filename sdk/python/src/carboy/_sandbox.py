@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any
 
-from ._box import Box, Stream, closed_box
+from ._box import Box, closed_box
 from ._check import Violation
 from ._data_frames import FrameLike
 from ._files import FileLike, PathLike
@@ -18,6 +18,7 @@ from ._request import OnError
 from ._session import Session
 from ._sync_listen import next_of
 from ._sync_pipe import SyncPipe, SyncRun
+from ._sync_stream import RunStream
 from ._tools import ToolLike
 
 
@@ -203,46 +204,3 @@ class Sandbox(Box[SyncPipe]):
                 self._pipe = SyncPipe(self._settings)
                 self._end = weakref.finalize(self, self._pipe.close)
             return self._pipe
-
-
-class RunStream(Stream[SyncPipe, SyncRun]):
-    """The output of a run, chunk by chunk; its `outcome` when that has ended.
-
-    The code's tool calls are served while somebody iterates. Leaving it early, as a context manager
-    or with `close()`, cancels the run.
-    """
-
-    def __iter__(self) -> Iterator[Chunk]:
-        return self
-
-    def __next__(self) -> Chunk:
-        if self._run.ended:
-            raise StopIteration
-        try:
-            found = next_of(self._pipe, self._run)
-        except BaseException:
-            self.close()
-            raise
-        chunk = self._chunk(found)
-        if chunk is None:
-            raise StopIteration
-        return chunk
-
-    def __enter__(self) -> RunStream:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        # The garbage collector may call this at any moment, also while this thread holds the lock.
-        if not self._run.ended and self._pipe.lock.acquire(blocking=False):
-            try:
-                self._pipe.finish_locked(self._run)
-            finally:
-                self._pipe.lock.release()

@@ -13,6 +13,7 @@ from ._request import OnError, Request, asking, is_raise, named
 from ._session_base import SessionBase, Variables
 from ._sync_listen import answer_of, next_of
 from ._sync_pipe import SyncPipe, SyncRun
+from ._sync_stream import SessionStream
 from ._tools import ToolLike
 
 
@@ -62,6 +63,28 @@ class Session(SessionBase[SyncPipe, SyncRun]):
         if raises:
             found.raise_for_error()
         return found
+
+    def stream(
+        self,
+        code: str,
+        inputs: Mapping[str, Any] | None = None,
+        *,
+        tools: Iterable[ToolLike] = (),
+        on_error: OnError | None = None,
+        timeout: float | None = None,
+        rollback: bool = False,
+    ) -> SessionStream:
+        """Runs code and gives its output as it comes: `for chunk in s.stream(code)`.
+
+        Leaving the stream early interrupts the run; the state is what it was before it.
+        """
+        raises = self._raises if on_error is None else is_raise(on_error)
+        run = SyncRun(
+            self._settings.piece(self._number, code, inputs, tools, timeout, True, rollback)
+        )
+        stream = SessionStream(self._sent(run), run, raises, self._under_way)
+        self._under_way.add(run)
+        return stream
 
     def variables(self) -> Variables:
         """What the code has defined: names, types, and sizes where they are known."""
