@@ -84,8 +84,7 @@ pub(super) async fn check<R: Runner>(
     request: Request,
 ) -> Result<Response, Problem> {
     caller.needs(Scope::Run)?;
-    let _place = door.check_place()?;
-    let (bytes, _room) = body::read(&door, request).await?;
+    let (bytes, room) = body::read(&door, &caller, request).await?;
     let ToCheck { code, language } =
         body::parse(bytes, |bytes| serde_json::from_slice(bytes)).await?;
     let asked = Policy { language: language.unwrap_or_default(), ..Policy::default() };
@@ -98,7 +97,11 @@ pub(super) async fn check<R: Runner>(
         language = LanguagePolicy::of(LanguageProfile::Agent);
     }
     let python = door.python;
+    let own = caller.tenant.check_place()?;
+    let place = door.checks.clone().acquire_owned().await.map_err(|_closed| Problem::engine())?;
     let checking = tokio::task::spawn_blocking(move || {
+        // Also when nobody waits for it any more.
+        let _held = (own, place, room);
         let report = check_code(&code, &language, python);
         json!({
             "profile": language.profile,

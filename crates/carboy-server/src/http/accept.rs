@@ -207,6 +207,10 @@ async fn serve<R: Runner, S: AsyncRead + AsyncWrite + Unpin>(
         () = seated.seat.is_taken() => return,
         _ = stopped.wait_for(|stopped| *stopped) => {}
     }
+    // Half a request of somebody who has shown no key is not waited for.
+    if seated.seat.is_idle() {
+        return;
+    }
     connection.as_mut().graceful_shutdown();
     tokio::select! {
         _ended = &mut connection => {}

@@ -1,7 +1,5 @@
 //! Reading a request's body: bounded in bytes and time, each and all together.
 
-use std::time::Duration;
-
 use axum::extract::Request;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
@@ -9,18 +7,20 @@ use carboy_engine::Runner;
 use http_body_util::BodyExt;
 use tokio::time::{Instant, timeout_at};
 
-use super::door::{Door, PIECE};
+use super::door::Door;
+use super::entry::Caller;
 use super::problem::Problem;
-use super::room::Room;
+use super::shares::Share;
 
 /// Bodies up to this many bytes are parsed where they are; longer ones on a thread that may take its time.
-const SHORT: usize = 64 << 10;
+pub(super) const SHORT: usize = 64 << 10;
 
-/// The whole body.
+/// The whole body, and what it takes of the memory that all of them may take.
 pub(super) async fn read<R: Runner>(
     door: &Door<R>,
+    caller: &Caller,
     request: Request,
-) -> Result<(Vec<u8>, Room), Problem> {
+) -> Result<(Vec<u8>, Share), Problem> {
     check_type(request.headers())?;
     let most = door.bounds.body_bytes;
     let too_long = || {
@@ -34,7 +34,8 @@ pub(super) async fn read<R: Runner>(
         return Err(too_long());
     }
     let end = Instant::now() + door.bounds.body_time();
-    let (mut bytes, mut room, mut pieces) = (Vec::new(), Room::default(), 0);
+    let mut bytes = Vec::new();
+    let mut room = door.memory.take(caller.tenant.number, 0).ok_or_else(Problem::memory)?;
     loop {
         let frame = timeout_at(end, body.frame()).await.map_err(|_elapsed| {
             let detail = format!("the body was not there after {} ms", door.bounds.body_ms);
@@ -46,24 +47,9 @@ pub(super) async fn read<R: Runner>(
         if bytes.len() + data.len() > most {
             return Err(too_long());
         }
-        let needed = (bytes.len() + data.len()).div_ceil(PIECE) - pieces;
-        if needed > 0 {
-            let more = u32::try_from(needed)
-                .ok()
-                .and_then(|needed| door.bodies.clone().try_acquire_many_owned(needed).ok());
-            let more = more.ok_or_else(full)?;
-            pieces += needed;
-            room.add(more);
-        }
+        room.grow(data.len()).ok_or_else(Problem::memory)?;
         bytes.extend_from_slice(&data);
     }
-}
-
-fn full() -> Problem {
-    let detail = "the requests under way hold as much memory as they may";
-    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "bodies", detail)
-        .again_in(Duration::from_secs(1))
-        .hint("try again later; the operator sets bounds.bodies_bytes")
 }
 
 fn check_type(headers: &HeaderMap) -> Result<(), Problem> {

@@ -3,22 +3,22 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::StatusCode;
 use carboy_engine::{RunError, Runner};
 use carboy_protocol::PythonVersion;
-use tokio::sync::{Semaphore, SemaphorePermit, watch};
+use tokio::sync::{Semaphore, watch};
 
 use super::config::{Bounds, DoorConfig};
 use super::metrics::{Gauges, Metrics};
 use super::problem::Problem;
 use super::seat::Seats;
+use super::shares::Shares;
 use super::tenants::{ConfigFault, Tenants};
 use crate::desk::Desk;
 
-/// Bodies are counted in pieces of this many bytes.
-pub(super) const PIECE: usize = 1 << 10;
+/// One connection in so many is kept for those who have not shown a key.
+const FOR_STRANGERS: usize = 8;
 
-/// How many sources are checked at once, each on a thread.
+/// How many sources are checked at once, each on a thread, of all tenants.
 const CHECKS: usize = 4;
 
 /// Whether runs are taken.
@@ -54,9 +54,12 @@ pub struct Door<R> {
     pub(super) bounds: Bounds,
     pub(super) metrics: Metrics,
     pub(super) seats: Arc<Seats>,
-    checks: Semaphore,
-    /// What bodies may still take, in pieces.
-    pub(super) bodies: Arc<Semaphore>,
+    /// Places for sources to be checked. Whoever waits for one is served in turn.
+    pub(super) checks: Arc<Semaphore>,
+    /// Connections that have a tenant's request under way, or an answer to one that is still to be sent.
+    pub(super) busy: Arc<Shares>,
+    /// Bytes of bodies whose runs are not over, and of answers that are still to be sent.
+    pub(super) memory: Arc<Shares>,
     hosts: Vec<String>,
     origins: Vec<String>,
     standing: watch::Sender<Standing>,
@@ -72,21 +75,29 @@ impl<R: Runner> Door<R> {
         log: Log,
     ) -> Result<Arc<Door<R>>, ConfigFault> {
         let bounds = config.bounds.clone();
+        if bounds.connections < 2 {
+            let why = "must be at least 2: one is kept for those without a key".into();
+            return Err(ConfigFault { setting: "bounds.connections".into(), why });
+        }
         if bounds.bodies_bytes < bounds.body_bytes {
             let why = "must be at least bounds.body_bytes".into();
             return Err(ConfigFault { setting: "bounds.bodies_bytes".into(), why });
         }
-        let pieces = (bounds.bodies_bytes / PIECE).min(Semaphore::MAX_PERMITS);
+        let tenants = Tenants::of(config)?;
+        let count = tenants.all().len();
+        let seats = Seats::new(bounds.connections);
+        let for_tenants = bounds.connections - bounds.connections.div_ceil(FOR_STRANGERS);
         let mut hosts: Vec<_> = config.hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
         hosts.extend(["localhost", "127.0.0.1", "[::1]"].map(Into::into));
         Ok(Arc::new(Door {
             desk,
             python,
-            tenants: Tenants::of(config)?,
+            tenants,
             metrics: Metrics::default(),
-            seats: Seats::new(bounds.connections),
-            checks: Semaphore::new(CHECKS),
-            bodies: Arc::new(Semaphore::new(pieces)),
+            seats,
+            checks: Arc::new(Semaphore::new(CHECKS)),
+            busy: Shares::new(for_tenants, count, 1),
+            memory: Shares::new(bounds.bodies_bytes, count, bounds.body_bytes),
             hosts,
             origins: config.origins.clone(),
             standing: watch::Sender::new(Standing::Starting),
@@ -138,15 +149,6 @@ impl<R: Runner> Door<R> {
         (self.log)(&Told { request, error });
     }
 
-    /// A place for a source to be checked, until it is dropped.
-    pub(super) fn check_place(&self) -> Result<SemaphorePermit<'_>, Problem> {
-        self.checks.try_acquire().map_err(|_none| {
-            let detail = "as many sources are checked as can be at once";
-            Problem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", detail)
-                .again_in(Duration::from_secs(1))
-        })
-    }
-
     /// What is the case now, for whoever watches.
     pub(super) fn gauges(&self) -> Gauges {
         let tenants = self.tenants.all().iter();
@@ -160,10 +162,10 @@ impl<R: Runner> Door<R> {
         }
     }
 
-    /// Ends every run that is under way. Each is still answered.
+    /// Ends every run that is under way, and begins no more. Each is still answered.
     pub(super) fn cancel_all(&self) {
         for tenant in self.tenants.all() {
-            for (id, _) in tenant.runs().0 {
+            for id in tenant.stop_all() {
                 self.desk.cancel(&id);
             }
         }

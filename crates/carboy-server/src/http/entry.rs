@@ -5,7 +5,7 @@
 //! that names an origin is refused unless the settings name it.
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -39,10 +39,29 @@ const OPEN: [&str; 2] = ["/healthz", "/readyz"];
 pub(super) struct Caller {
     pub tenant: Arc<Tenant>,
     pub request: String,
+    /// The connection that it came on.
+    seat: Option<Arc<Seat>>,
     scopes: Vec<Scope>,
 }
 
 impl Caller {
+    /// Counts the bytes of an answer as the tenant's until all of it is sent. It is sent also if that is more than the
+    /// tenant may have, which then gets nothing more until somebody took the answer.
+    pub fn answers_with<R: Runner>(&self, door: &Door<R>, bytes: usize) {
+        if let Some(seat) = &self.seat {
+            seat.hold(door.memory.force(self.tenant.number, bytes));
+        }
+    }
+
+    /// The same for an answer that need not be given now.
+    pub fn may_answer_with<R: Runner>(&self, door: &Door<R>, bytes: usize) -> Result<(), Problem> {
+        let memory = door.memory.take(self.tenant.number, bytes).ok_or_else(Problem::memory)?;
+        if let Some(seat) = &self.seat {
+            seat.hold(memory);
+        }
+        Ok(())
+    }
+
     /// A problem if the key is not for that.
     pub fn needs(&self, scope: Scope) -> Result<(), Problem> {
         if self.scopes.contains(&scope) {
@@ -109,10 +128,18 @@ fn admit<R: Runner>(
     }
     check_host(door, &request)?;
     check_origin(door, request.headers())?;
-    let caller = caller(door, request.headers(), id)?;
+    let seat = request.extensions().get::<Arc<Seat>>().cloned();
+    let caller = caller(door, request.headers(), id, seat.clone())?;
     // From here on the connection is not taken away for another.
-    let seat = request.extensions().get::<Arc<Seat>>();
-    let held = match seat.map(Seat::begin) {
+    let busy = door.busy.take(caller.tenant.number, 1).ok_or_else(|| {
+        let detail = "this tenant has as many requests under way as connections are left for it";
+        Problem::new(StatusCode::TOO_MANY_REQUESTS, "quota", detail)
+            .again_in(Duration::from_secs(1))
+            .hint(
+                "read the answers of requests that are over; the operator sets bounds.connections",
+            )
+    })?;
+    let held = match seat.map(|seat| seat.begin(busy)) {
         Some(None) => {
             let detail = "this connection was idle, and was closed for another";
             return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "closed", detail));
@@ -158,7 +185,12 @@ fn check_origin<R: Runner>(door: &Door<R>, headers: &HeaderMap) -> Result<(), Pr
         .hint("send it from a program, or have the operator add the page's origin to `origins`"))
 }
 
-fn caller<R: Runner>(door: &Door<R>, headers: &HeaderMap, id: &str) -> Result<Caller, Problem> {
+fn caller<R: Runner>(
+    door: &Door<R>,
+    headers: &HeaderMap,
+    id: &str,
+    seat: Option<Arc<Seat>>,
+) -> Result<Caller, Problem> {
     let refused = |code, detail: &str| {
         Problem::new(StatusCode::UNAUTHORIZED, code, detail)
             .hint("send `Authorization: Bearer KEY`; the operator of this server gives out keys")
@@ -170,7 +202,7 @@ fn caller<R: Runner>(door: &Door<R>, headers: &HeaderMap, id: &str) -> Result<Ca
     };
     let key = key.ok_or_else(|| refused("key", "this request has no key"))?;
     match door.tenants.find(key, SystemTime::now()) {
-        Found::Valid(tenant, scopes) => Ok(Caller { tenant, request: id.into(), scopes }),
+        Found::Valid(tenant, scopes) => Ok(Caller { tenant, request: id.into(), seat, scopes }),
         Found::Expired => Err(refused("key_expired", "this key has expired")),
         Found::Unknown => Err(refused("key", "this key is not known here")),
     }

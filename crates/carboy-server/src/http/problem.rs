@@ -72,6 +72,22 @@ impl Problem {
             .hint("docs/serve.md lists what each path takes")
     }
 
+    /// The tenant's bodies and answers take all that is left for them.
+    pub fn memory() -> Problem {
+        let detail = "the requests of this tenant hold as much memory as is left for them";
+        Problem::new(StatusCode::SERVICE_UNAVAILABLE, "bodies", detail)
+            .again_in(Duration::from_secs(1))
+            .hint("try again later; the operator sets bounds.bodies_bytes")
+    }
+
+    /// Nothing more is begun.
+    pub fn ending() -> Problem {
+        let detail = "the server is ending, and the run was not begun";
+        Problem::new(StatusCode::SERVICE_UNAVAILABLE, "ending", detail)
+            .again_in(Duration::from_secs(1))
+            .hint("send it again: a server that is started again answers soon")
+    }
+
     /// Our own failure. What it was is the operator's to know: it may name paths of the host.
     pub fn engine() -> Problem {
         let detail = "carboy itself failed, and there is no outcome";

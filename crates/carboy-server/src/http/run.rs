@@ -7,28 +7,52 @@ use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use carboy_engine::{RunError, Runner};
+use carboy_protocol::Outcome;
 
+use super::body::SHORT;
 use super::door::Door;
+use super::entry::Caller;
 use super::problem::Problem;
-use super::room::Room;
-use super::tenant::{End, Ticket};
-use crate::desk::{self, UnderWay};
+use super::shares::Share;
+use super::tenant::{End, Stop, Ticket};
+use crate::desk::{self, Event, UnderWay};
 use crate::line;
 
 /// A run under way and all that ends with it.
-pub(super) struct Run<R> {
+pub(super) struct Run<R: Runner> {
     door: Arc<Door<R>>,
-    pub under_way: UnderWay<String>,
+    /// None when nobody waits for it any more.
+    under_way: Option<UnderWay<String>>,
     /// None when it is over.
     ticket: Option<Ticket>,
-    request: String,
-    _room: Room,
+    caller: Caller,
+    /// What its job takes.
+    room: Option<Share>,
 }
 
-impl<R> Drop for Run<R> {
+/// Its caller went away. It is ended, and counts as the tenant's until it is gone, with all that it used.
+impl<R: Runner> Drop for Run<R> {
     fn drop(&mut self) {
-        if self.ticket.is_some() {
-            self.door.metrics.abandoned();
+        let (Some(mut under_way), Some(ticket)) = (self.under_way.take(), self.ticket.take())
+        else {
+            return;
+        };
+        self.door.metrics.abandoned();
+        self.door.desk.cancel(ticket.id());
+        let (door, room) = (self.door.clone(), self.room.take());
+        let last = async move {
+            while let Some(event) = under_way.next().await {
+                if let Event::Ended(Ok(end)) = event
+                    && let Some(outcome) = end.outcome()
+                {
+                    charge(&door, &ticket, &outcome);
+                }
+            }
+            drop((ticket, room));
+        };
+        // Without a runtime the process is ending.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(last);
         }
     }
 }
@@ -38,10 +62,16 @@ impl<R: Runner> Run<R> {
         door: Arc<Door<R>>,
         under_way: UnderWay<String>,
         ticket: Ticket,
-        request: String,
-        room: Room,
+        caller: Caller,
+        room: Share,
     ) -> Run<R> {
-        Run { door, under_way, ticket: Some(ticket), request, _room: room }
+        let (under_way, ticket, room) = (Some(under_way), Some(ticket), Some(room));
+        Run { door, under_way, ticket, caller, room }
+    }
+
+    /// What it says next; `None` after its end.
+    pub async fn next(&mut self) -> Option<Event> {
+        self.under_way.as_mut()?.next().await
     }
 
     /// Counts a problem that is told in another way than by an answer.
@@ -50,27 +80,68 @@ impl<R: Runner> Run<R> {
     }
 
     /// The run is over: what the client is told, as JSON.
-    pub fn end(&mut self, ended: Result<desk::End, RunError>) -> Result<Bytes, Problem> {
-        let door = &self.door;
-        let written = ended.map_err(|error| door.problem(&self.request, &error)).and_then(|end| {
-            let outcome = end.outcome().ok_or_else(Problem::engine)?;
-            door.metrics.outcome(&outcome);
-            if let Some(ticket) = &self.ticket {
-                ticket.tenant().used_cpu(outcome.usage.cpu_ms / 1e3);
-            }
-            let mut text = Vec::new();
-            line::append(&mut text, &outcome).map_err(|_unwritable| Problem::engine())?;
-            Ok(Bytes::from(text))
-        });
+    pub async fn end(&mut self, ended: Result<desk::End, RunError>) -> Result<Bytes, Problem> {
+        let written = match ended {
+            Ok(end) => self.written(end).await,
+            Err(error) => Err(self.problem(&error)),
+        };
         let end = match &written {
-            Ok(text) => End::Outcome(text.clone()),
+            Ok(text) => {
+                self.caller.answers_with(&self.door, text.len());
+                End::Outcome(text.clone())
+            }
             Err(problem) => End::Failed(problem.json().into()),
         };
+        self.room = None;
         if let Some(ticket) = self.ticket.take() {
             ticket.end(end);
         }
         written
     }
+
+    fn problem(&self, error: &RunError) -> Problem {
+        let stop = self.ticket.as_ref().and_then(Ticket::stop);
+        match (error, stop) {
+            (RunError::Cancelled, Some(stop)) => stop.problem(),
+            _ => self.door.problem(&self.caller.request, error),
+        }
+    }
+
+    async fn written(&self, end: desk::End) -> Result<Bytes, Problem> {
+        let outcome = end.outcome().ok_or_else(Problem::engine)?;
+        if let Some(ticket) = &self.ticket {
+            charge(&self.door, ticket, &outcome);
+        }
+        let is_long = is_long(&outcome);
+        let write = move || {
+            let mut text = Vec::new();
+            line::append(&mut text, &outcome).map(|()| Bytes::from(text))
+        };
+        let text = if is_long {
+            let writing = tokio::task::spawn_blocking(write);
+            writing.await.map_err(|_panic| Problem::engine())?
+        } else {
+            write()
+        };
+        text.map_err(|_unwritable| Problem::engine())
+    }
+}
+
+fn charge<R: Runner>(door: &Door<R>, ticket: &Ticket, outcome: &Outcome) {
+    door.metrics.outcome(outcome);
+    ticket.tenant().used_cpu(outcome.usage.cpu_ms / 1e3);
+}
+
+/// Whether writing it would hold up others.
+fn is_long(outcome: &Outcome) -> bool {
+    let raw = outcome.result.iter().chain(outcome.displays.iter().map(|display| &display.data));
+    let parts = outcome.tool_calls.len() + outcome.artifacts.len() + outcome.probes.len();
+    let bytes = outcome.stdout.text.len()
+        + outcome.stderr.text.len()
+        + outcome.result_text.as_ref().map_or(0, String::len)
+        + outcome.error.as_ref().map_or(0, |error| error.message.len())
+        + raw.map(|raw| raw.get().len()).sum::<usize>();
+    bytes + 256 * parts > SHORT
 }
 
 /// The one answer that is the end of a run.
@@ -82,4 +153,14 @@ pub(super) fn json_bytes(bytes: impl Into<Body>) -> Response {
     let mut response = Response::new(bytes.into());
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
+}
+
+impl Stop {
+    /// What whoever started the run is told if it had not begun.
+    pub fn problem(self) -> Problem {
+        match self {
+            Stop::Cancelled => Problem::of(&RunError::Cancelled),
+            Stop::Ending => Problem::ending(),
+        }
+    }
 }

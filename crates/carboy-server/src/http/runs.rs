@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Extension;
+use axum::body::{Body, Bytes};
 use axum::extract::{Path, Request, State};
 use axum::http::header::{ACCEPT, HeaderName};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
@@ -20,6 +21,7 @@ use super::body;
 use super::config::Scope;
 use super::door::Door;
 use super::entry::Caller;
+use super::pieces::Pieces;
 use super::problem::Problem;
 use super::run::{Run, answer, json_bytes};
 use super::stream;
@@ -78,8 +80,8 @@ pub(super) async fn start<R: Runner>(
         stream::answer(run, id.clone(), begun).await
     } else {
         loop {
-            match run.under_way.next().await {
-                Some(Event::Ended(ended)) => break answer(run.end(ended)),
+            match run.next().await {
+                Some(Event::Ended(ended)) => break answer(run.end(ended).await),
                 Some(_) => {}
                 None => break Problem::engine().into_response(),
             }
@@ -128,8 +130,15 @@ async fn begin<R: Runner>(
     let id = new_id().map_err(|error| door.problem(&caller.request, &error.into()))?;
     // Before its body is read: what one tenant can make this process hold is bounded with its runs.
     let ticket = caller.tenant.admit(id.clone(), now)?;
-    let (bytes, room) = body::read(&door, request).await?;
-    let (mut job, has_policy) = body::parse(bytes, posted).await?;
+    let reading = async {
+        let (bytes, room) = body::read(&door, caller, request).await?;
+        Ok((body::parse(bytes, posted).await?, room))
+    };
+    let ((mut job, has_policy), room) = tokio::select! {
+        biased;
+        stop = ticket.stopped() => return Err(stop.problem()),
+        read = reading => read?,
+    };
     check(&job, begun.is_some())?;
     let ceiling = &caller.tenant.ceiling;
     job.policy = if has_policy {
@@ -151,8 +160,11 @@ async fn begin<R: Runner>(
         artifacts: wishes.artifacts,
     };
     let under_way = door.desk.start(id.clone(), order).map_err(|_taken| Problem::engine())?;
-    let request = caller.request.clone();
-    Ok((Run::new(door, under_way, ticket, request, room), id))
+    // Whoever told it to end found no run at the desk if that was a moment ago.
+    if ticket.stop().is_some() {
+        door.desk.cancel(&id);
+    }
+    Ok((Run::new(door, under_way, ticket, caller.clone(), room), id))
 }
 
 /// What a caller on another host cannot hand in.
@@ -185,12 +197,13 @@ pub(super) async fn list<R: Runner>(
 
 /// `GET /v1/runs/{id}`: how far a run is, or how it ended.
 pub(super) async fn look<R: Runner>(
-    State(_): State<Arc<Door<R>>>,
+    State(door): State<Arc<Door<R>>>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
     caller.needs(Scope::Read)?;
-    caller.tenant.known(&id).map(|known| told(&id, known)).ok_or_else(Problem::not_found)
+    let known = caller.tenant.known(&id).ok_or_else(Problem::not_found)?;
+    told(&door, &caller, &id, known)
 }
 
 /// `DELETE /v1/runs/{id}`: ends a run. Whoever started it is told how it ended.
@@ -203,9 +216,10 @@ pub(super) async fn end<R: Runner>(
     let known = caller.tenant.known(&id).ok_or_else(Problem::not_found)?;
     let is_under_way = matches!(known, Known::UnderWay(_));
     if is_under_way {
+        caller.tenant.stop(&id);
         door.desk.cancel(&id);
     }
-    let mut response = told(&id, known);
+    let mut response = told(&door, &caller, &id, known)?;
     if is_under_way {
         *response.status_mut() = StatusCode::ACCEPTED;
     }
@@ -234,7 +248,7 @@ pub(super) async fn answer_call<R: Runner>(
     if !matches!(caller.tenant.known(&id), Some(Known::UnderWay(_))) {
         return Err(Problem::not_found());
     }
-    let (bytes, room) = body::read(&door, request).await?;
+    let (bytes, room) = body::read(&door, &caller, request).await?;
     let answered = body::parse(bytes, |bytes| serde_json::from_slice(bytes)).await?;
     let Answered { call, result, error } = answered;
     // A jar may leave its answers unread: they count until its end.
@@ -246,21 +260,22 @@ pub(super) async fn answer_call<R: Runner>(
 }
 
 /// What is known of a run. `id` is one of ours.
-fn told(id: &str, known: Known) -> Response {
-    let under_way;
-    let (state, name, rest) = match &known {
-        Known::UnderWay(time) => {
-            under_way = (time.as_secs_f64() * 1e3).to_string();
-            ("under_way", "ms", under_way.as_bytes())
-        }
-        Known::Ended(End::Outcome(text)) => ("ended", "outcome", &text[..]),
-        Known::Ended(End::Failed(text)) => ("failed", "problem", &text[..]),
-        Known::Ended(End::Abandoned) => ("abandoned", "outcome", &b"null"[..]),
+fn told<R: Runner>(
+    door: &Door<R>,
+    caller: &Caller,
+    id: &str,
+    known: Known,
+) -> Result<Response, Problem> {
+    let (state, name, rest) = match known {
+        Known::UnderWay(time) => ("under_way", "ms", (time.as_secs_f64() * 1e3).to_string().into()),
+        Known::Ended(End::Outcome(text)) => ("ended", "outcome", text),
+        Known::Ended(End::Failed(text)) => ("failed", "problem", text),
+        Known::Ended(End::Abandoned) => ("abandoned", "outcome", Bytes::from_static(b"null")),
     };
-    let mut text = format!(r#"{{"id":"{id}","state":"{state}","{name}":"#).into_bytes();
-    text.extend_from_slice(rest);
-    text.push(b'}');
-    json_bytes(text)
+    caller.may_answer_with(door, rest.len())?;
+    let head = format!(r#"{{"id":"{id}","state":"{state}","{name}":"#);
+    let pieces = [head.into(), rest, Bytes::from_static(b"}")];
+    Ok(json_bytes(Body::new(Pieces::new(pieces))))
 }
 
 #[cfg(test)]

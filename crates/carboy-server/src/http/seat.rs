@@ -16,6 +16,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::Notify;
 use tokio::time::Sleep;
 
+use super::shares::Share;
+
 /// Nothing of a known caller is under way.
 const IDLE: u8 = 0;
 /// A request is under way.
@@ -32,17 +34,41 @@ pub(super) struct Seat {
     idle_since: AtomicU64,
     turns: Arc<AtomicU64>,
     taken: Notify,
+    held: Mutex<Held>,
+}
+
+/// What a seat takes of what all tenants share, until everything that was to be sent is sent.
+#[derive(Default)]
+struct Held {
+    busy: Option<Share>,
+    memory: Vec<Share>,
 }
 
 impl Seat {
-    /// A known caller's request begins. `None` if the seat was taken away a moment ago.
-    pub fn begin(self: &Arc<Seat>) -> Option<Request> {
+    /// A known caller's request begins, which takes `busy` of what its tenant may have. `None` if the seat was taken
+    /// away a moment ago.
+    pub fn begin(self: &Arc<Seat>, busy: Share) -> Option<Request> {
         self.state
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, |state| {
                 (state != TAKEN).then_some(BUSY)
             })
             .ok()?;
+        self.held().busy = Some(busy);
         Some(Request(self.clone()))
+    }
+
+    /// Counts memory of an answer until all of it is sent.
+    pub fn hold(&self, memory: Share) {
+        self.held().memory.push(memory);
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether nothing of a known caller is under way.
+    pub fn is_idle(&self) -> bool {
+        self.state.load(Ordering::Acquire) == IDLE
     }
 
     /// Waits until the seat is taken away.
@@ -54,6 +80,7 @@ impl Seat {
     fn sent(&self) {
         let idle = self.state.compare_exchange(ANSWERED, IDLE, Ordering::AcqRel, Ordering::Acquire);
         if idle.is_ok() {
+            *self.held() = Held::default();
             self.touch();
         }
     }
@@ -119,6 +146,7 @@ impl Seats {
             idle_since: AtomicU64::new(0),
             turns: self.turns.clone(),
             taken: Notify::new(),
+            held: Mutex::default(),
         });
         seat.touch();
         let mut seated = self.lock();
@@ -226,6 +254,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::shares::Shares;
     use super::*;
 
     #[test]
@@ -233,16 +262,21 @@ mod tests {
         let seats = Seats::new(2);
         let (first, second) = (seats.sit(), seats.sit());
         assert!(seats.is_full());
-        let request = first.seat.begin().expect("the seat is there");
+        let busy = Shares::new(8, 1, 1);
+        let begin = |seated: &Seated| seated.seat.begin(busy.take(0, 1).expect("a share"));
+        let request = begin(&first).expect("the seat is there");
+        first.seat.hold(busy.take(0, 6).expect("a share"));
         seats.take_one();
-        assert!(second.seat.begin().is_none() && first.seat.begin().is_some());
+        assert!(begin(&second).is_none() && first.seat.state.load(Ordering::Acquire) == BUSY);
         drop(request);
         // Handed over is not sent.
         seats.take_one();
         assert_eq!(first.seat.state.load(Ordering::Acquire), ANSWERED);
+        assert!(busy.take(0, 2).is_none());
         first.seat.sent();
+        assert!(busy.take(0, 8).is_some());
         seats.take_one();
-        assert!(first.seat.begin().is_none());
+        assert!(begin(&first).is_none());
         drop((first, second));
         assert_eq!(seats.count(), 0);
     }

@@ -17,6 +17,7 @@ use serde::Serialize;
 use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
 
+use super::body::SHORT;
 use super::run::{self, Run};
 use crate::desk::Event;
 use crate::line;
@@ -32,8 +33,8 @@ pub(super) async fn answer<R: Runner>(
 ) -> Response {
     let first = tokio::select! {
         biased;
-        first = run.under_way.next() => match first {
-            Some(Event::Ended(Err(error))) => return run::answer(run.end(Err(error))),
+        first = run.next() => match first {
+            Some(Event::Ended(Err(error))) => return run::answer(run.end(Err(error)).await),
             first => first,
         },
         Ok(()) = begun => None,
@@ -61,7 +62,7 @@ async fn pass_on<R: Runner>(
         let next = match first.take() {
             Some(first) => Some(first),
             None => tokio::select! {
-                next = run.under_way.next() => next,
+                next = run.next() => next,
                 () = events.closed() => return,
                 () = tokio::time::sleep(BEAT) => {
                     if events.send(Bytes::from_static(b": still under way\n\n")).await.is_err() {
@@ -76,13 +77,21 @@ async fn pass_on<R: Runner>(
                 event("output", &json!({ "stream": stream, "text": text }))
             }
             Some(Event::Call(call)) => event("call", &call),
-            Some(Event::Ended(ended)) => Ok(match run.end(ended) {
-                Ok(outcome) => framed("outcome", &outcome),
-                Err(problem) => {
-                    run.count(&problem);
-                    framed("failed", problem.json().as_bytes())
+            Some(Event::Ended(ended)) => {
+                let (name, data) = match run.end(ended).await {
+                    Ok(outcome) => ("outcome", outcome),
+                    Err(problem) => {
+                        run.count(&problem);
+                        ("failed", problem.json().into())
+                    }
+                };
+                for piece in pieces(name, data) {
+                    if events.send(piece).await.is_err() {
+                        return;
+                    }
                 }
-            }),
+                return;
+            }
             None => return,
         };
         let Ok(told) = told else { return };
@@ -93,18 +102,29 @@ async fn pass_on<R: Runner>(
 }
 
 fn event(name: &str, data: &impl Serialize) -> io::Result<Bytes> {
-    let mut text = Vec::new();
+    let mut text = head(name);
     line::append(&mut text, data)?;
-    Ok(framed(name, &text))
+    text.extend_from_slice(END);
+    Ok(text.into())
 }
 
-/// One event. `data` is one line.
-fn framed(name: &str, data: &[u8]) -> Bytes {
-    let mut text = format!("event: {name}\ndata: ").into_bytes();
-    text.extend_from_slice(data);
-    text.extend_from_slice(b"\n\n");
-    text.into()
+/// What stands before the data of an event, which are one line, and after it.
+fn head(name: &str) -> Vec<u8> {
+    format!("event: {name}\ndata: ").into_bytes()
 }
+
+/// One event. Data that are long, which others hold too, are not copied.
+fn pieces(name: &str, data: Bytes) -> Vec<Bytes> {
+    let mut text = head(name);
+    if data.len() > SHORT {
+        return vec![text.into(), data, Bytes::from_static(END)];
+    }
+    text.extend_from_slice(&data);
+    text.extend_from_slice(END);
+    vec![text.into()]
+}
+
+const END: &[u8] = b"\n\n";
 
 /// Events as a body.
 struct Events(mpsc::Receiver<Bytes>);

@@ -10,15 +10,19 @@ use std::time::{Duration, Instant};
 use axum::body::Bytes;
 use axum::http::StatusCode;
 use carboy_protocol::Policy;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use super::config::TenantConfig;
 use super::problem::Problem;
-use super::room::Room;
+use super::shares::Share;
 
 /// How many ended runs are remembered, how many bytes of them, and for how long.
 const RECENT: usize = 256;
 const RECENT_BYTES: usize = 16 << 20;
 const RECENT_TIME: Duration = Duration::from_secs(600);
+
+/// How many sources of one tenant are checked at once, or wait for that.
+const CHECKS: usize = 4;
 
 /// How a run that is over ended.
 #[derive(Clone, Debug)]
@@ -40,11 +44,21 @@ pub(super) enum Known {
     Ended(End),
 }
 
+/// Why a run is ended before its own end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// Somebody asked for it.
+    Cancelled,
+    /// Everything is.
+    Ending,
+}
+
 /// A run under way.
 struct Begun {
+    stop: watch::Sender<Option<Stop>>,
     since: Instant,
     /// What its answers take: a run may have them for as long as it likes.
-    answers: Vec<Room>,
+    answers: Vec<Share>,
 }
 
 struct Recent {
@@ -89,6 +103,8 @@ impl Bucket {
 }
 
 struct State {
+    /// No run is taken any more.
+    is_ending: bool,
     under_way: HashMap<String, Begun>,
     recent: VecDeque<Recent>,
     recent_bytes: usize,
@@ -99,22 +115,29 @@ struct State {
 
 /// A tenant.
 pub(super) struct Tenant {
+    /// Its place among all tenants.
+    pub number: usize,
     pub name: String,
     pub ceiling: Policy,
     pub runs_at_once: usize,
+    /// Places for sources to be checked.
+    checks: Arc<Semaphore>,
     state: Mutex<State>,
 }
 
 impl Tenant {
-    pub fn new(name: String, config: &TenantConfig) -> Tenant {
+    pub fn new(number: usize, name: String, config: &TenantConfig) -> Tenant {
         let starts =
             config.runs_per_second.map(|rate| Bucket::new(rate, f64::from(config.burst).max(1.0)));
         let cpu = config.cpu_seconds_per_minute.map(|seconds| Bucket::new(seconds / 60.0, seconds));
         Tenant {
+            number,
             name,
             ceiling: config.ceiling.clone(),
             runs_at_once: config.runs_at_once,
+            checks: Arc::new(Semaphore::new(CHECKS)),
             state: Mutex::new(State {
+                is_ending: false,
                 under_way: HashMap::new(),
                 recent: VecDeque::new(),
                 recent_bytes: 0,
@@ -136,6 +159,9 @@ impl Tenant {
                 "wait as long as Retry-After says; the operator sets the quota of each tenant",
             )
         };
+        if state.is_ending {
+            return Err(Problem::ending());
+        }
         if state.under_way.len() >= self.runs_at_once {
             let detail = format!(
                 "{} runs are under way, as many as this tenant may have",
@@ -160,8 +186,35 @@ impl Tenant {
             }
             starts.level -= 1.0;
         }
-        state.under_way.insert(id.clone(), Begun { since: now, answers: vec![] });
-        Ok(Ticket { tenant: self.clone(), id, end: None })
+        let (stop, stopped) = watch::channel(None);
+        state.under_way.insert(id.clone(), Begun { stop, since: now, answers: vec![] });
+        Ok(Ticket { tenant: self.clone(), id, stopped, end: None })
+    }
+
+    /// Tells a run to end, also one whose body is still coming.
+    pub fn stop(&self, id: &str) {
+        if let Some(begun) = self.lock().under_way.get(id) {
+            begun.stop.send_replace(Some(Stop::Cancelled));
+        }
+    }
+
+    /// Tells every run to end, and takes no more. The ids of those that are under way.
+    pub fn stop_all(&self) -> Vec<String> {
+        let mut state = self.lock();
+        state.is_ending = true;
+        for begun in state.under_way.values() {
+            begun.stop.send_replace(Some(Stop::Ending));
+        }
+        state.under_way.keys().cloned().collect()
+    }
+
+    /// A place for a source to be checked, until it is dropped.
+    pub fn check_place(&self) -> Result<OwnedSemaphorePermit, Problem> {
+        self.checks.clone().try_acquire_owned().map_err(|_none| {
+            let detail = format!("{CHECKS} sources are checked, as many as this tenant may have");
+            Problem::new(StatusCode::TOO_MANY_REQUESTS, "quota", detail)
+                .again_in(Duration::from_secs(1))
+        })
     }
 
     /// What is known of the run with this id.
@@ -187,7 +240,7 @@ impl Tenant {
     }
 
     /// Notes that an answer was handed to a run. Whether it is under way.
-    pub fn answered(&self, id: &str, room: Room) -> bool {
+    pub fn answered(&self, id: &str, room: Share) -> bool {
         let mut state = self.lock();
         let begun = state.under_way.get_mut(id);
         begun.map(|begun| begun.answers.push(room)).is_some()
@@ -226,12 +279,32 @@ impl State {
 pub(super) struct Ticket {
     tenant: Arc<Tenant>,
     id: String,
+    stopped: watch::Receiver<Option<Stop>>,
     end: Option<End>,
 }
 
 impl Ticket {
     pub fn tenant(&self) -> &Arc<Tenant> {
         &self.tenant
+    }
+
+    pub fn id(&self) -> &String {
+        &self.id
+    }
+
+    /// Why it was told to end, if it was.
+    pub fn stop(&self) -> Option<Stop> {
+        *self.stopped.borrow()
+    }
+
+    /// Waits until it is told to end.
+    pub async fn stopped(&self) -> Stop {
+        let mut stopped = self.stopped.clone();
+        match stopped.wait_for(Option::is_some).await.map(|stop| *stop) {
+            Ok(Some(stop)) => stop,
+            // The other end lives as long as this ticket.
+            _ => std::future::pending().await,
+        }
     }
 
     /// The run is over.
@@ -258,7 +331,7 @@ mod tests {
     use super::*;
 
     fn tenant(config: TenantConfig) -> Arc<Tenant> {
-        Arc::new(Tenant::new("a".into(), &config))
+        Arc::new(Tenant::new(0, "a".into(), &config))
     }
 
     #[test]

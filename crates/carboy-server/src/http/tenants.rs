@@ -60,7 +60,7 @@ impl Tenants {
         let mut tenants = Tenants { all: vec![], keys: vec![] };
         for (name, config) in &config.tenants {
             check(name, config)?;
-            let tenant = Arc::new(Tenant::new(name.clone(), config));
+            let tenant = Arc::new(Tenant::new(tenants.all.len(), name.clone(), config));
             for key in &config.keys {
                 let key = parsed(key, &tenant)?;
                 if tenants.keys.iter().any(|other| other.sha256 == key.sha256) {

@@ -1,5 +1,7 @@
 //! Clients that want to take more than theirs.
 
+use tokio::io::AsyncReadExt;
+
 use crate::server::*;
 
 #[tokio::test]
@@ -150,4 +152,127 @@ async fn a_caller_that_takes_nothing_is_cut_off() {
     assert_eq!(server.run("acme", "ok").await.status, 200);
     drop(client);
     server.end().await;
+}
+
+#[tokio::test]
+async fn a_tenant_that_has_every_connection_it_can_get_keeps_nobody_out() {
+    let server = Server::start(|config| config.bounds.connections = 16).await;
+    let mut held = Vec::new();
+    let refused = loop {
+        let mut client = server.connect().await;
+        client.send(&post("acme", "hold")).await;
+        tokio::select! {
+            () = one(&server.begun) => held.push(client),
+            answer = client.answer() => break answer,
+        }
+    };
+    assert_eq!((refused.status, refused.code().as_str()), (429, "quota"));
+    assert!(refused.header("retry-after").is_some());
+    // Two are for strangers, and two for each of the two other tenants.
+    assert_eq!(held.len(), 10);
+    assert_eq!(server.run("other", "ok").await.status, 200);
+    let health = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    assert_eq!(server.ask(health).await.status, 200);
+    server.release.add_permits(held.len());
+    for client in &mut held {
+        assert_eq!(client.answer().await.status, 200);
+    }
+    drop(held);
+    server.end().await;
+}
+
+#[tokio::test]
+async fn a_tenant_whose_bodies_take_all_they_can_leaves_others_theirs() {
+    let server = Server::start(|config| {
+        (config.bounds.body_bytes, config.bounds.bodies_bytes) = (64 << 10, 256 << 10);
+    })
+    .await;
+    let padded = |key: &str| {
+        let body = format!(r#"{{"code": "hold"}}{}"#, " ".repeat(40 << 10));
+        request(key, "POST", "/v1/runs", "Content-Type: application/json\r\n", &body)
+    };
+    let mut held = Vec::new();
+    for key in ["acme", "acme", "acme", "acme", "other"] {
+        let mut client = server.connect().await;
+        client.send(&padded(key)).await;
+        one(&server.begun).await;
+        held.push(client);
+        if held.len() == 4 {
+            let refused = server.ask(&padded("acme")).await;
+            assert_eq!((refused.status, refused.code().as_str()), (503, "bodies"));
+        }
+    }
+    server.release.add_permits(held.len());
+    for client in &mut held {
+        assert_eq!(client.answer().await.status, 200);
+    }
+    drop(held);
+    server.end().await;
+}
+
+#[tokio::test]
+async fn answers_that_nobody_takes_count_as_their_tenants() {
+    let server = Server::start(|config| {
+        (config.bounds.body_bytes, config.bounds.bodies_bytes) = (1 << 20, 32 << 20);
+    })
+    .await;
+    let (mut held, mut path) = (Vec::new(), String::new());
+    let refused = loop {
+        let mut client = server.connect_narrow().await;
+        client.send(&post("acme", "long")).await;
+        let begin = client.read_until(|text| text.contains("\r\n\r\n")).await;
+        if !begin.starts_with("HTTP/1.1 200 ") {
+            break begin;
+        }
+        path = begin.split("carboy-run: ").nth(1).unwrap()[..32].to_owned();
+        held.push(client);
+    };
+    // The second of 12 MiB made it more than the 22 MiB that the others leave.
+    assert!(refused.starts_with("HTTP/1.1 503 ") && refused.contains("\"bodies\""), "{refused}");
+    assert_eq!(held.len(), 2);
+    let path = format!("/v1/runs/{path}");
+    assert_eq!(server.ask(&get("acme", &path)).await.code(), "bodies");
+    // Another tenant does not notice, and it is over when somebody took the answers or went away.
+    assert_eq!(server.run("other", "ok").await.status, 200);
+    drop(held);
+    until(async || (server.run("acme", "ok").await.status == 200).then_some(())).await;
+    let mut client = server.connect().await;
+    client.send(&request("acme", "GET", &path, "Connection: close\r\n", "")).await;
+    let mut answer = Vec::new();
+    within(client.0.read_to_end(&mut answer)).await.unwrap();
+    assert!(answer.starts_with(b"HTTP/1.1 200 ") && answer.len() > LONG_TEXT);
+    server.end().await;
+}
+
+#[tokio::test]
+async fn a_caller_that_goes_away_pays_for_what_its_run_used() {
+    let server = Server::start(|config| {
+        config.tenants.get_mut("acme").unwrap().cpu_seconds_per_minute = Some(1.0);
+    })
+    .await;
+    let mut client = server.connect().await;
+    client.send(&post("acme", "hold")).await;
+    one(&server.begun).await;
+    drop(client);
+    let refused = until(async || {
+        let answer = server.run("acme", "ok").await;
+        (answer.status != 200).then_some(answer)
+    })
+    .await;
+    assert_eq!((refused.status, refused.code().as_str()), (429, "quota"));
+    server.end().await;
+}
+
+#[tokio::test]
+async fn half_a_request_without_a_key_does_not_delay_the_end() {
+    let server = Server::start(|config| {
+        (config.bounds.header_ms, config.bounds.drain_ms) = (3_600_000, 3_600_000);
+    })
+    .await;
+    let mut client = server.connect().await;
+    client.send("POST /v1/runs HTTP/1.1\r\nHost: local").await;
+    // It has been read when a later one is answered.
+    assert_eq!(server.run("acme", "ok").await.status, 200);
+    server.end().await;
+    assert_eq!(client.is_closed().await, "");
 }

@@ -320,6 +320,42 @@ async fn a_door_that_closes_at_once_cancels_and_says_so() {
     client.send(&post("acme", "wait")).await;
     one(&server.begun).await;
     server.closing.send(Closing::Now).unwrap();
-    assert_eq!(client.answer().await.code(), "cancelled");
+    // It had not begun, and may be sent again.
+    let answer = client.answer().await;
+    assert_eq!((answer.status, answer.code().as_str()), (503, "ending"));
+    assert!(answer.header("retry-after").is_some());
     within(server.task).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_run_whose_body_is_still_coming_is_ended_too() {
+    let server = Server::start(|_| {}).await;
+    let whole = post("acme", "ok");
+    let half = async || {
+        let mut client = server.connect().await;
+        client.send(&whole[..whole.len() - 1]).await;
+        client
+    };
+    let mut client = half().await;
+    let id = until(async || {
+        let list = server.ask(&get("acme", "/v1/runs")).await.json();
+        list["under_way"][0]["id"].as_str().map(str::to_owned)
+    })
+    .await;
+    let path = format!("/v1/runs/{id}");
+    assert_eq!(server.ask(&request("acme", "DELETE", &path, "", "")).await.status, 202);
+    let answer = client.answer().await;
+    assert_eq!((answer.status, answer.code().as_str()), (409, "cancelled"));
+    // And when everything ends.
+    let mut client = half().await;
+    until(async || {
+        let list = server.ask(&get("acme", "/v1/runs")).await.json();
+        list["under_way"][0]["id"].as_str().map(str::to_owned)
+    })
+    .await;
+    server.closing.send(Closing::Now).unwrap();
+    let answer = client.answer().await;
+    assert_eq!((answer.status, answer.code().as_str()), (503, "ending"));
+    within(server.task).await.unwrap();
+    assert!(server.behind.policies.lock().unwrap().is_empty(), "something was run");
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use carboy_engine::{Busy, Call, Chunk, EngineError, Load, RunError, RunOptions, Runner, Stream};
 use carboy_protocol::pipe::FromEngine;
-use carboy_protocol::{Job, Outcome, Policy, PythonVersion};
+use carboy_protocol::{Job, Outcome, Policy, PythonVersion, Usage};
 use carboy_server::Desk;
 use carboy_server::http::{
     self, Closing, Door, DoorConfig, KeyConfig, Listener, Scope, Standing, TenantConfig,
@@ -13,12 +13,15 @@ use carboy_server::http::{
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 
 /// Longer than anything here takes: tests wait for what is to happen.
 pub const LONG: Duration = Duration::from_secs(60);
+
+/// How much a run may print that nobody takes: more than the kernel holds for a client.
+pub const LONG_TEXT: usize = 12 << 20;
 
 /// What happened behind the door.
 #[derive(Default)]
@@ -34,7 +37,7 @@ pub struct Scripted {
     pub begun: Arc<Semaphore>,
     /// One lets a run end that holds.
     pub release: Arc<Semaphore>,
-    /// One for each run that was dropped before its end.
+    /// One for each run that was dropped or cancelled before its end.
     pub dropped: Arc<Semaphore>,
 }
 
@@ -72,40 +75,60 @@ impl Runner for Scripted {
             let chunk = Chunk { stream: Stream::Stdout, bytes: text.to_vec() };
             options.chunks.as_ref().unwrap().send(chunk).await
         };
-        let ended = match job.code.as_str() {
-            "busy" => Err(Busy { waiting: 3, retry_after: Duration::from_millis(1500) }.into()),
-            "engine" => {
-                let error = std::io::Error::other("/secret/path of the host");
-                Err(EngineError::Os { step: "test", error }.into())
+        let cancel = options.cancel.take().unwrap();
+        let script = async {
+            match job.code.as_str() {
+                "busy" => Err(Busy { waiting: 3, retry_after: Duration::from_millis(1500) }.into()),
+                "engine" => {
+                    let error = std::io::Error::other("/secret/path of the host");
+                    Err(EngineError::Os { step: "test", error }.into())
+                }
+                "hold" => {
+                    self.release.acquire().await.unwrap().forget();
+                    answer
+                }
+                "wait" => std::future::pending().await,
+                "talk" => {
+                    say(b"one\n").await.unwrap();
+                    say(b"two\ndata: three").await.unwrap();
+                    answer
+                }
+                "flood" => {
+                    while say(&[b'x'; 4096]).await.is_ok() {}
+                    answer
+                }
+                "tool" => {
+                    let mut host = options.tools.take().unwrap();
+                    let raw = |text: &str| RawValue::from_string(text.into()).unwrap();
+                    let (args, kwargs) = (raw("[1,\n2]"), raw("{}"));
+                    host.calls
+                        .send(Call { call: 7, tool: "add".into(), args, kwargs })
+                        .await
+                        .unwrap();
+                    let answer = host.answers.recv().await.unwrap();
+                    assert_eq!(answer.call, 7);
+                    Ok(Outcome { result: answer.result.unwrap(), ..answer_of })
+                }
+                "long" => {
+                    let mut long = answer_of;
+                    long.stdout.text = "x".repeat(LONG_TEXT);
+                    Ok(long)
+                }
+                "panic" => panic!("as the script says"),
+                _ => answer,
             }
-            "hold" => {
-                self.release.acquire().await.unwrap().forget();
-                answer
-            }
-            "wait" => {
-                options.cancel.take().unwrap().await.unwrap();
-                Err(RunError::Cancelled)
-            }
-            "talk" => {
-                say(b"one\n").await.unwrap();
-                say(b"two\ndata: three").await.unwrap();
-                answer
-            }
-            "flood" => {
-                while say(&[b'x'; 4096]).await.is_ok() {}
-                answer
-            }
-            "tool" => {
-                let mut host = options.tools.take().unwrap();
-                let raw = |text: &str| RawValue::from_string(text.into()).unwrap();
-                let (args, kwargs) = (raw("[1,\n2]"), raw("{}"));
-                host.calls.send(Call { call: 7, tool: "add".into(), args, kwargs }).await.unwrap();
-                let answer = host.answers.recv().await.unwrap();
-                assert_eq!(answer.call, 7);
-                Ok(Outcome { result: answer.result.unwrap(), ..answer_of })
-            }
-            "panic" => panic!("as the script says"),
-            _ => answer,
+        };
+        let ended = tokio::select! {
+            ended = script => ended,
+            // Whoever could cancel it may be gone.
+            Ok(()) = cancel => match job.code.as_str() {
+                // As one that has no jar yet.
+                "wait" => Err(RunError::Cancelled),
+                _ => {
+                    let usage = Usage { cpu_ms: 5000.0, ..outcome().usage };
+                    return Ok(Outcome { usage, ..outcome() });
+                }
+            },
         };
         dropped.0 = None;
         ended
@@ -175,6 +198,13 @@ impl Server {
         Client(TcpStream::connect(&self.address).await.unwrap())
     }
 
+    /// A client for which the kernel holds little.
+    pub async fn connect_narrow(&self) -> Client {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(4096).unwrap();
+        Client(socket.connect(self.address.parse().unwrap()).await.unwrap())
+    }
+
     pub async fn refuses(&self) -> bool {
         TcpStream::connect(&self.address).await.is_err()
     }
@@ -200,6 +230,19 @@ impl Server {
 /// A test that waits for something that never happens fails.
 pub async fn within<T>(work: impl Future<Output = T>) -> T {
     tokio::time::timeout(LONG, work).await.expect("it never happened")
+}
+
+/// Asks again and again until there is something.
+pub async fn until<T>(ask: impl AsyncFn() -> Option<T>) -> T {
+    within(async {
+        loop {
+            if let Some(found) = ask().await {
+                return found;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await
 }
 
 /// Waits for one permit, and takes it.
