@@ -9,16 +9,16 @@ from contextvars import Context, copy_context
 from functools import partial
 from typing import Any
 
-from ._async_pipe import AsyncPipe, AsyncRun
 from ._box import heard
 from ._calls import Call
+from ._link import AsyncLink, AsyncRun
 from ._messages import session_answer
 from ._outcome import Outcome
 from ._record import Chunk, Preloaded
 from ._tool_threads import function_thread
 
 
-async def next_of(pipe: AsyncPipe, run: AsyncRun) -> Chunk | Outcome:
+async def next_of(pipe: AsyncLink, run: AsyncRun) -> Chunk | Outcome:
     """The next output or the outcome of a run. Tool calls are served meanwhile."""
     while True:
         said = await pipe.wait(run)
@@ -34,7 +34,7 @@ async def next_of(pipe: AsyncPipe, run: AsyncRun) -> Chunk | Outcome:
             _serve(pipe, run, Call(pipe, run, found))
 
 
-def _serve(pipe: AsyncPipe, run: AsyncRun, call: Call) -> None:
+def _serve(pipe: AsyncLink, run: AsyncRun, call: Call) -> None:
     if not call.is_async:
         context = copy_context()
         function_thread().submit(lambda: _call_here(pipe.loop, context, call))
@@ -59,7 +59,7 @@ def _call_here(loop: asyncio.AbstractEventLoop, context: Context, call: Call) ->
         loop.call_soon_threadsafe(then)
 
 
-async def answer_of(pipe: AsyncPipe, run: AsyncRun) -> dict[str, Any]:
+async def answer_of(pipe: AsyncLink, run: AsyncRun) -> dict[str, Any]:
     """What came of a request about a session."""
     while True:
         answer = session_answer(await pipe.wait(run))

@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
+from ._link import AsyncLink
 from ._pipe import Pipe, closed
 from ._request import Settings
 from ._run import Run
 
 
-class AsyncRun(Run):
-    """A run that a task waits for."""
-
-    waiter: asyncio.Future[None] | None = None
-
-    def wake(self) -> None:
-        if self.waiter is not None and not self.waiter.done():
-            self.waiter.set_result(None)
-
-
-class AsyncPipe(Pipe):
+class AsyncPipe(Pipe, AsyncLink):
     """An engine whose answers are read by an event loop."""
 
     def __init__(self, settings: Settings, loop: asyncio.AbstractEventLoop) -> None:
@@ -47,16 +38,6 @@ class AsyncPipe(Pipe):
             self._look_later()
         return taken
 
-    async def wait(self, run: AsyncRun) -> bytes | BaseException:
-        """The next message for a run, or why there is none."""
-        while not run.inbox:
-            run.waiter = self.loop.create_future()
-            try:
-                await run.waiter
-            finally:
-                run.waiter = None
-        return run.inbox.popleft()
-
     def _unsent(self) -> None:
         self.loop.add_writer(self.process.requests, self._writable)
 
@@ -77,17 +58,3 @@ class AsyncPipe(Pipe):
         if self._runs:
             self.process.kill()
         self.gone()
-
-    def abandon(self) -> None:
-        """The same, from any thread, when a box is garbage-collected."""
-        if self.loop.is_running() and not _is_in(self.loop):
-            self.loop.call_soon_threadsafe(self.close)
-        else:
-            self.close()
-
-
-def _is_in(loop: asyncio.AbstractEventLoop) -> bool:
-    try:
-        return asyncio.get_running_loop() is loop
-    except RuntimeError:
-        return False

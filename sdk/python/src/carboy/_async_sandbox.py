@@ -10,7 +10,8 @@ from types import TracebackType
 from typing import Any
 
 from ._async_listen import next_of
-from ._async_pipe import AsyncPipe, AsyncRun
+from ._async_pipe import AsyncPipe
+from ._async_remote import AsyncRemote
 from ._async_session import AsyncSession
 from ._async_stream import AsyncRunStream
 from ._box import Box, closed_box
@@ -18,6 +19,7 @@ from ._check import Violation
 from ._data_frames import FrameLike
 from ._errors import RequestError
 from ._files import FileLike, PathLike
+from ._link import AsyncLink, AsyncRun
 from ._outcome import Outcome
 from ._policy import PolicyLike
 from ._record import Chunk, Preloaded
@@ -25,7 +27,7 @@ from ._request import OnError, Request, has_frames
 from ._tools import ToolLike
 
 
-class AsyncSandbox(Box[AsyncPipe]):
+class AsyncSandbox(Box[AsyncLink]):
     """A `Sandbox` whose runs are awaited. It belongs to the event loop it is first used in.
 
     Cancelling the task that waits for a run cancels the run. Tools that are `async def` run as
@@ -176,18 +178,18 @@ class AsyncSandbox(Box[AsyncPipe]):
     ) -> None:
         await self.close()
 
-    async def _write(self, run: AsyncRun, asked: tuple[Any, ...]) -> AsyncPipe:
+    async def _write(self, run: AsyncRun, asked: tuple[Any, ...]) -> AsyncLink:
         """Has a thread write the frames of a run, and submits it."""
         run.request = await asyncio.to_thread(self._settings.request, *asked)
         return self._submitted(run)
 
-    def _submitted(self, run: AsyncRun) -> AsyncPipe:
+    def _submitted(self, run: AsyncRun) -> AsyncLink:
         pipe = self._engine(None)
         while not pipe.submit(run):
             pipe = self._engine(pipe)
         return pipe
 
-    def _engine(self, dead: AsyncPipe | None) -> AsyncPipe:
+    def _engine(self, dead: AsyncLink | None) -> AsyncLink:
         """The engine that runs; a new one if there is none but `dead`."""
         if self._closed:
             raise closed_box()
@@ -210,6 +212,11 @@ class AsyncSandbox(Box[AsyncPipe]):
                 dead.retire()
             if self._end is not None:
                 self._end.detach()
-            pipe = self._pipe = AsyncPipe(self._settings, loop)
+            address = self._settings.address
+            if address is None:
+                pipe = AsyncPipe(self._settings, loop)
+            else:
+                pipe = AsyncRemote(self._settings, address, loop)
+            self._pipe = pipe
             self._end = weakref.finalize(self, pipe.abandon)
         return pipe

@@ -10,9 +10,9 @@ from types import TracebackType
 from typing import Any
 
 from ._async_listen import answer_of, next_of
-from ._async_pipe import AsyncPipe, AsyncRun
 from ._async_stream import AsyncSessionStream
 from ._errors import CarboyError
+from ._link import AsyncLink, AsyncRun
 from ._outcome import SessionOutcome
 from ._record import Chunk
 from ._request import OnError, Request, Settings, asking, is_raise, named
@@ -20,7 +20,7 @@ from ._session_base import SessionBase, Variables
 from ._tools import ToolLike
 
 
-class AsyncSession(SessionBase[AsyncPipe, AsyncRun]):
+class AsyncSession(SessionBase[AsyncLink, AsyncRun]):
     """A `Session` whose runs are awaited: `async with box.session() as s`, or `s = await box.session()`.
 
     Cancelling the task that waits for a run ends the run; the state is what it was before it.
@@ -30,7 +30,7 @@ class AsyncSession(SessionBase[AsyncPipe, AsyncRun]):
         self,
         settings: Settings,
         raises: bool,
-        submitted: Callable[[AsyncRun], AsyncPipe] | None = None,
+        submitted: Callable[[AsyncRun], AsyncLink] | None = None,
         opening: Callable[[int], Request] | None = None,
     ) -> None:
         super().__init__(settings, raises)

@@ -8,13 +8,13 @@ from contextlib import suppress
 from types import TracebackType
 
 from ._async_listen import next_of
-from ._async_pipe import AsyncPipe, AsyncRun
 from ._box import Stream, session_outcome
+from ._link import AsyncLink, AsyncRun
 from ._outcome import SessionOutcome
 from ._record import Chunk
 
 
-class AsyncRunStream(Stream[AsyncPipe, AsyncRun]):
+class AsyncRunStream(Stream[AsyncLink, AsyncRun]):
     """The output of a run, chunk by chunk; its `outcome` when that has ended.
 
     The code's tool calls are served while somebody iterates. Leaving it early, as an asynchronous
@@ -23,10 +23,10 @@ class AsyncRunStream(Stream[AsyncPipe, AsyncRun]):
 
     def __init__(
         self,
-        pipe: AsyncPipe,
+        pipe: AsyncLink,
         run: AsyncRun,
         raises: bool,
-        writing: asyncio.Task[AsyncPipe] | None = None,
+        writing: asyncio.Task[AsyncLink] | None = None,
     ) -> None:
         super().__init__(pipe, run, raises)
         # Submits the run, when its frames are written.
@@ -85,7 +85,7 @@ class AsyncSessionStream(AsyncRunStream):
     """A `SessionStream` whose chunks are awaited: `async for chunk in s.stream(code)`."""
 
     def __init__(
-        self, pipe: AsyncPipe, run: AsyncRun, raises: bool, under_way: set[AsyncRun]
+        self, pipe: AsyncLink, run: AsyncRun, raises: bool, under_way: set[AsyncRun]
     ) -> None:
         super().__init__(pipe, run, raises)
         # The runs of the session that can be interrupted.
@@ -109,7 +109,7 @@ class AsyncSessionStream(AsyncRunStream):
         super().__del__()
 
 
-def _end(run: AsyncRun, writing: asyncio.Task[AsyncPipe] | None) -> None:
+def _end(run: AsyncRun, writing: asyncio.Task[AsyncLink] | None) -> None:
     """The caller no longer waits for a run. One that is not submitted yet never is."""
     if writing is not None:
         writing.cancel()

@@ -11,11 +11,12 @@ from typing import Any, Generic, TypeVar
 
 from ._artifacts import ArtifactWish
 from ._check import Violation, violations
+from ._client import remote_violations
 from ._errors import RequestError
 from ._forks import tell_of_forks
+from ._link import Link
 from ._messages import decoded, failure_of
 from ._outcome import Outcome, SessionOutcome
-from ._pipe import Pipe
 from ._policy import PolicyLike, policy_body
 from ._prompt import prompt_for
 from ._record import Chunk, Preloaded
@@ -24,7 +25,7 @@ from ._run import Run
 from ._runs import Runs
 from ._tools import ToolLike
 
-P = TypeVar("P", bound=Pipe)
+P = TypeVar("P", bound=Link)
 R = TypeVar("R", bound=Run)
 
 
@@ -45,6 +46,8 @@ class Box(Generic[P]):
         record_inputs: bool = False,
         record_artifacts: bool = False,
         memory_budget: int | str | None = None,
+        url: str | None = None,
+        key: str | None = None,
     ) -> None:
         self._settings = Settings(
             python,
@@ -58,6 +61,8 @@ class Box(Generic[P]):
             record_inputs,
             record_artifacts,
             memory_budget,
+            url,
+            key,
         )
         self._pipe: P | None = None
         self._closed = False
@@ -69,6 +74,11 @@ class Box(Generic[P]):
     @property
     def runs(self) -> Runs:
         """What is recorded of runs in the store of this box, or in the one that `CARBOY_STORE` names."""
+        if self._settings.address is not None:
+            raise RequestError(
+                "the records of a server cannot be read from here yet",
+                hint="whoever runs the server has them: `carboy runs`, with the --store it was started with",
+            )
         return Runs(self._settings.store)
 
     def prompt(self) -> str:
@@ -82,11 +92,14 @@ class Box(Generic[P]):
         """The interpreter's version, if it is known without starting an engine."""
         if self._pipe is not None:
             return self._pipe.python
-        is_own = self._settings.python == sys.executable
+        settings = self._settings
+        is_own = settings.address is None and settings.python == sys.executable
         return ".".join(map(str, sys.version_info[:2])) if is_own else None
 
     def _violations(self, code: str, policy: PolicyLike | None) -> list[Violation]:
         body = self._settings.policy if policy is None else policy_body(policy)
+        if self._settings.address is not None:
+            return remote_violations(self._settings.address, code, body)
         return violations(code, body, self._version())
 
     def _raises(self, on_error: OnError | None) -> bool:

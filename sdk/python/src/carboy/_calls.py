@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from ._answers import failure_answer, fault_answer, value_answer
-from ._pipe import Pipe
+from ._link import Link
 from ._run import Run
 from ._tools import Tool
 
@@ -16,7 +16,7 @@ class Call:
 
     __slots__ = ("_args", "_call", "_kwargs", "_name", "_pipe", "_run", "tool")
 
-    def __init__(self, pipe: Pipe, run: Run, body: dict[str, Any]) -> None:
+    def __init__(self, pipe: Link, run: Run, body: dict[str, Any]) -> None:
         self._pipe = pipe
         self._run = run
         self._call: int = body["call"]

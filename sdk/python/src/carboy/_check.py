@@ -52,9 +52,10 @@ def violations(code: str, policy: Mapping[str, Any], version: str | None = None)
     if done.returncode not in (0, _REJECTED):
         cause = (done.stdout or done.stderr).decode(errors="replace").strip()
         raise EngineError("could not check the code", [cause[:1000]])
-    return [_violation(found) for found in json.loads(done.stdout)["violations"]]
+    return [violation_of(found) for found in json.loads(done.stdout)["violations"]]
 
 
-def _violation(found: Mapping[str, Any]) -> Violation:
+def violation_of(found: Mapping[str, Any]) -> Violation:
+    """One of them, as it is written."""
     names = ("rule", "message", "instead", "line", "column")
     return Violation(**{name: found[name] for name in names}, end_column=found.get("end_column"))

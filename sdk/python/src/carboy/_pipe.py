@@ -16,6 +16,7 @@ from ._answers import LOG
 from ._artifacts import new_place, remove_kept, remove_place
 from ._channel import Channel
 from ._errors import CarboyError, EngineError, EngineGoneError
+from ._link import Link
 from ._messages import PIPE_VERSION, address, decoded, failure_of, parsed
 from ._progress import Progress
 from ._request import Settings
@@ -28,7 +29,7 @@ _WAITING_THERE = 64
 _LAST = frozenset(("outcome", "failed", "session"))
 
 
-class Pipe(Channel):
+class Pipe(Channel, Link):
     """An engine and its runs."""
 
     def __init__(self, settings: Settings) -> None:

@@ -54,7 +54,8 @@ _CONVERTED = (
 def prompt_for(settings: Settings, python: str | None) -> str:
     """The section for the runs of a box. `python` is the interpreter's version, if it is known."""
     policy = settings.policy
-    packages = importable(settings.python, policy)
+    # What a server has is not known here.
+    packages = [] if settings.address is not None else importable(settings.python, policy)
     parts = [
         _place(settings, python),
         *_packages(packages),

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from json.encoder import encode_basestring
 from typing import Any, Literal
 
+from ._address import checked_address
 from ._artifacts import ArtifactWish, checked_wish
 from ._data_frames import FrameLike, Frames, Held, is_frame
 from ._errors import RequestError
@@ -37,6 +38,8 @@ class Request:
     """Private files that it needs until its run has ended."""
     kind: bytes = b"run"
     """What is asked for."""
+    streams: bool = False
+    """Whether anything has to come before the end, if it goes to a server."""
 
 
 class Settings:
@@ -55,9 +58,22 @@ class Settings:
         record_inputs: bool = False,
         record_artifacts: bool = False,
         memory_budget: int | str | None = None,
+        url: str | None = None,
+        key: str | None = None,
     ) -> None:
         if isinstance(preload, str):
             raise RequestError("preload must be a list of modules", hint=f'write ["{preload}"]')
+        self.address = checked_address(
+            url,
+            key,
+            python=python,
+            preload=tuple(preload),
+            untested_python=untested_python,
+            store=store,
+            record_inputs=record_inputs,
+            record_artifacts=record_artifacts,
+            memory_budget=memory_budget,
+        )
         is_recorded = store is not None or os.environ.get("CARBOY_STORE")
         if (record_inputs or record_artifacts) and not is_recorded:
             name = "record_inputs" if record_inputs else "record_artifacts"
@@ -77,8 +93,11 @@ class Settings:
         self.raises = is_raise(on_error)
         self.artifacts = checked_wish(artifacts)
         wish = "" if artifacts == "list" else f',"artifacts":"{artifacts}"'
-        # What follows the job, without output as it comes and with it.
+        # What stands before the code, and what follows the job without output as it comes and with it.
+        self._begin = b'"job":{"code":'
         self._ends = (f"}}{wish}}}}}\n".encode(), f'}},"stream":true{wish}}}}}\n'.encode())
+        if self.address is not None:
+            self._begin, self._ends = b'{"code":', (b"}", b"}")
         self._policy_json = _encoded_policy(self.policy)
 
     def options(self, artifacts: str | None) -> list[str]:
@@ -123,7 +142,7 @@ class Settings:
         frames: Mapping[str, FrameLike] | None = None,
     ) -> Request:
         """One run of the box."""
-        parts = [b'"job":{"code":', _encoded_code(code)]
+        parts = [self._begin, _encoded_code(code)]
         toolbox = self.tools.with_more(tools) if tools else self.tools
         policy_json = self._policy_json
         body = self.policy
@@ -138,7 +157,7 @@ class Settings:
         if toolbox.json:
             parts += [b',"tools":', toolbox.json]
         parts.append(self._ends[stream])
-        return Request(_joined(parts), toolbox.by_name, held)
+        return Request(_joined(parts), toolbox.by_name, held, streams=stream or bool(toolbox.json))
 
     def _given(
         self,
@@ -160,9 +179,16 @@ class Settings:
             parts += [b',"inputs":', _encoded_inputs(inputs, toolbox, given)]
         if files or given is not None:
             of_frames = None if given is None else given.files
-            parts += [b',"files":', encoded_files({} if files is None else files, of_frames)]
+            given_files = {} if files is None else files
+            is_sent = self.address is not None
+            parts += [b',"files":', encoded_files(given_files, of_frames, is_sent)]
         if given is not None:
             parts += [b',"frames":', given.json()]
+        if mounts and self.address is not None:
+            raise RequestError(
+                "directories of this host cannot be mounted where a server runs code",
+                hint="pass single files in files=, whose content is sent",
+            )
         if mounts:
             parts += [b',"mounts":', encoded_mounts(mounts)]
         return None if given is None else given.held

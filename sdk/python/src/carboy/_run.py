@@ -33,6 +33,8 @@ class Run:
     interrupted = False
     # Hears of modules that are preloaded.
     on_preload: Callable[[Preloaded], object] | None = None
+    # How many runs of a server had ended when it was sent there.
+    ends_before = 0
     # Tasks that serve its tool calls and can be cancelled.
     tasks: set[Any] | None = None
 

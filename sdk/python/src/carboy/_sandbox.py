@@ -11,18 +11,20 @@ from ._box import Box, closed_box
 from ._check import Violation
 from ._data_frames import FrameLike
 from ._files import FileLike, PathLike
+from ._link import SyncLink, SyncRun
 from ._outcome import Outcome
 from ._policy import PolicyLike
 from ._record import Chunk, Preloaded
 from ._request import OnError
 from ._session import Session
 from ._sync_listen import next_of
-from ._sync_pipe import SyncPipe, SyncRun
+from ._sync_pipe import SyncPipe
+from ._sync_remote import SyncRemote
 from ._sync_stream import RunStream
 from ._tools import ToolLike
 
 
-class Sandbox(Box[SyncPipe]):
+class Sandbox(Box[SyncLink]):
     """An engine of its own, and the runs in it: `Sandbox("medium")`. Threads may share one.
 
     `python` is the interpreter that code runs on; without it, the one that runs this, so that code
@@ -42,6 +44,11 @@ class Sandbox(Box[SyncPipe]):
     the machine has left.
 
     The engine starts with the first run, and again if it died.
+
+    With `url` the engine is that of a server, `Sandbox(url="http://127.0.0.1:8722", key="carboy_...")`, which
+    `carboy serve` prints; `unix:PATH` is a socket. The key may also be in `CARBOY_KEY`. Interpreter,
+    modules, memory and records are the server's then, files are sent, and no run gets more than the
+    server allows this key.
     """
 
     def run(
@@ -185,13 +192,13 @@ class Sandbox(Box[SyncPipe]):
     ) -> None:
         self.close()
 
-    def _submitted(self, run: SyncRun) -> SyncPipe:
+    def _submitted(self, run: SyncRun) -> SyncLink:
         pipe = self._pipe or self._engine(None)
         while not pipe.submit(run):
             pipe = self._engine(pipe)
         return pipe
 
-    def _engine(self, dead: SyncPipe | None) -> SyncPipe:
+    def _engine(self, dead: SyncLink | None) -> SyncLink:
         """The engine that runs; a new one if there is none but `dead`."""
         with self._starting:
             if self._closed:
@@ -201,6 +208,10 @@ class Sandbox(Box[SyncPipe]):
                     dead.retire()
                 if self._end is not None:
                     self._end.detach()
-                self._pipe = SyncPipe(self._settings)
+                address = self._settings.address
+                if address is None:
+                    self._pipe = SyncPipe(self._settings)
+                else:
+                    self._pipe = SyncRemote(self._settings, address)
                 self._end = weakref.finalize(self, self._pipe.close)
             return self._pipe

@@ -7,17 +7,17 @@ from types import TracebackType
 from typing import Any
 
 from ._errors import CarboyError
+from ._link import SyncLink, SyncRun
 from ._outcome import SessionOutcome
 from ._record import Chunk
 from ._request import OnError, Request, asking, is_raise, named
 from ._session_base import SessionBase, Variables
 from ._sync_listen import answer_of, next_of
-from ._sync_pipe import SyncPipe, SyncRun
 from ._sync_stream import SessionStream
 from ._tools import ToolLike
 
 
-class Session(SessionBase[SyncPipe, SyncRun]):
+class Session(SessionBase[SyncLink, SyncRun]):
     """Code that is run piece by piece and keeps its state: `with box.session() as s`.
 
     A run that crashes, takes too long, needs too much memory or is interrupted leaves the state as it was
@@ -158,7 +158,7 @@ class Session(SessionBase[SyncPipe, SyncRun]):
         finally:
             run.finish()
 
-    def _open(self, submitted: Callable[[SyncRun], SyncPipe], opening: Request) -> None:
+    def _open(self, submitted: Callable[[SyncRun], SyncLink], opening: Request) -> None:
         run = SyncRun(opening)
         try:
             self._pipe = submitted(run)

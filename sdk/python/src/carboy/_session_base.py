@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from ._errors import EngineGoneError, RequestError
-from ._pipe import Pipe
+from ._link import Link
 from ._request import Settings
 from ._run import Run
 
-P = TypeVar("P", bound=Pipe)
+P = TypeVar("P", bound=Link)
 R = TypeVar("R", bound=Run)
 
 # One series for all engines of the process: a number is never used twice.

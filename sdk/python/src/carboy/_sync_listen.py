@@ -7,14 +7,14 @@ from typing import Any
 
 from ._box import heard
 from ._calls import Call
+from ._link import SyncLink, SyncRun
 from ._messages import session_answer
 from ._outcome import Outcome
 from ._record import Chunk, Preloaded
-from ._sync_pipe import SyncPipe, SyncRun
 from ._tool_threads import loop_thread
 
 
-def next_of(pipe: SyncPipe, run: SyncRun) -> Chunk | Outcome:
+def next_of(pipe: SyncLink, run: SyncRun) -> Chunk | Outcome:
     """The next output or the outcome of a run. Tool calls are served meanwhile."""
     while True:
         said = pipe.wait(run)
@@ -39,7 +39,7 @@ def next_of(pipe: SyncPipe, run: SyncRun) -> Chunk | Outcome:
                 call.answer(call.made())
 
 
-def answer_of(pipe: SyncPipe, run: SyncRun) -> dict[str, Any]:
+def answer_of(pipe: SyncLink, run: SyncRun) -> dict[str, Any]:
     """What came of a request about a session."""
     while True:
         answer = session_answer(pipe.wait(run))

@@ -13,6 +13,7 @@ import select
 import threading
 import time
 
+from ._link import SyncLink, SyncRun
 from ._pipe import Pipe, closed
 from ._request import Settings
 from ._run import Run
@@ -23,20 +24,7 @@ _LOOK_AGAIN = 2.0
 _CLOSING = 2.0
 
 
-class SyncRun(Run):
-    """A run that a thread waits for."""
-
-    bell: threading.Lock | None = None
-    asleep = False
-
-    def wake(self) -> None:
-        if self.asleep:
-            self.asleep = False
-            if self.bell is not None and self.bell.locked():
-                self.bell.release()
-
-
-class SyncPipe(Pipe):
+class SyncPipe(Pipe, SyncLink):
     """An engine whose answers are read by the threads that wait for them."""
 
     def __init__(self, settings: Settings) -> None:

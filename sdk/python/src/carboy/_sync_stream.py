@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from types import TracebackType
 
 from ._box import Stream, session_outcome
+from ._link import SyncLink, SyncRun
 from ._outcome import SessionOutcome
 from ._record import Chunk
 from ._sync_listen import next_of
-from ._sync_pipe import SyncPipe, SyncRun
 
 
-class RunStream(Stream[SyncPipe, SyncRun]):
+class RunStream(Stream[SyncLink, SyncRun]):
     """The output of a run, chunk by chunk; its `outcome` when that has ended.
 
     The code's tool calls are served while somebody iterates. Leaving it early, as a context manager
@@ -62,7 +62,7 @@ class SessionStream(RunStream):
     before it.
     """
 
-    def __init__(self, pipe: SyncPipe, run: SyncRun, raises: bool, under_way: set[SyncRun]) -> None:
+    def __init__(self, pipe: SyncLink, run: SyncRun, raises: bool, under_way: set[SyncRun]) -> None:
         super().__init__(pipe, run, raises)
         # The runs of the session that can be interrupted.
         self._under_way = under_way

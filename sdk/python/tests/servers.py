@@ -1,0 +1,61 @@
+"""`carboy serve` as a test starts it."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import carboy
+from carboy._binary import find_binary
+
+KEY = "carboy_" + "0123456789abcdef" * 4
+# More than any test asks for.
+MORE = {
+    "processes": 16,
+    "displays": 100,
+    "tool_calls": 100_000,
+    "denials": 100_000,
+    "artifacts": 10_000,
+}
+
+
+@dataclass
+class Server:
+    url: str
+    key: str
+    pid: int
+
+
+@contextmanager
+def serving(
+    folder: Path, *options: str, listen: str = "127.0.0.1:0", runs_at_once: int = 64
+) -> Iterator[Server]:
+    """A server with one tenant, on the interpreter of these tests, until the end of the block."""
+    config = folder / "serve.toml"
+    digest = hashlib.sha256(KEY.encode()).hexdigest()
+    limits = {**carboy.Policy.preset("max").to_dict()["limits"], **MORE}
+    config.write_text(
+        f"[tenants.test]\nruns_at_once = {runs_at_once}\n"
+        f'keys = [{{ sha256 = "{digest}" }}]\n[tenants.test.ceiling.limits]\n'
+        + "".join(f"{name} = {value}\n" for name, value in limits.items())
+    )
+    command = [find_binary(), "serve", "--config", str(config), "--listen", listen]
+    process = subprocess.Popen(
+        [*command, "--python", sys.executable, *options],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            assert line.startswith("carboy serves on "), line
+            yield Server(line.split()[-1], KEY, process.pid)
+        finally:
+            process.terminate()

@@ -1,0 +1,297 @@
+"""What is special about boxes on a server. What is not, the tests of other modules show there too."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import carboy
+from carboy import _client
+from carboy._http import Answer, Broken, Events
+from carboy._problems import problem_of
+from servers import KEY, Server, serving
+from test_threads import in_threads
+
+SLEEP = "import time; time.sleep(20)"
+
+
+def until(happens: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not happens():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def under_way(server: Server) -> list[Any]:
+    client = _client.Client(carboy._address.Address(server.url, server.key))
+    try:
+        return list(client.json("GET", "/v1/runs")["under_way"])
+    finally:
+        client.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"key": KEY}, "without url"),
+        ({"url": "http://localhost"}, "key is missing"),
+        ({"url": "http://localhost", "key": "a\r\nb"}, "needs a key"),
+        ({"url": 3, "key": KEY}, "must be str"),
+        *(
+            ({"url": url, "key": KEY}, "cannot be used")
+            for url in (
+                "localhost:8722",
+                "ftp://a",
+                "http://",
+                "http://a/?b",
+                "http://a:x",
+                "unix:",
+            )
+        ),
+        ({"url": "http://a b", "key": KEY}, "cannot be used"),
+        ({"url": "http://a/b\r\nX: c", "key": KEY}, "cannot be used"),
+        ({"url": "http://a", "key": KEY, "python": "python3"}, "python cannot be chosen"),
+        ({"url": "http://a", "key": KEY, "preload": ["json"]}, "preload cannot be chosen"),
+        ({"url": "http://a", "key": KEY, "store": "x"}, "store cannot be chosen"),
+    ],
+)
+@pytest.mark.parametrize("kind", [carboy.Sandbox, carboy.AsyncSandbox])
+def test_what_cannot_be_used_is_refused_at_once(
+    kind: type[Any], options: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CARBOY_KEY", raising=False)
+    with pytest.raises(carboy.RequestError, match=words) as raised:
+        kind(**options)
+    assert raised.value.hint and KEY not in str(raised.value)
+
+
+def test_what_a_server_cannot_be_given_is_refused(server: Server, tmp_path: Path) -> None:
+    with carboy.Sandbox(url=server.url, key=server.key) as box:
+        with pytest.raises(carboy.RequestError, match="mounted"):
+            box.run("1", mounts={"/data": tmp_path})
+        with pytest.raises(carboy.RequestError, match="cannot be read: No such file"):
+            box.run("1", files={"x": tmp_path / "missing"})
+        with pytest.raises(carboy.RequestError, match="sessions"):
+            box.session()
+        with pytest.raises(carboy.RequestError, match="records"):
+            box.runs.list()
+        assert box.run("1").ok
+
+
+def test_the_key_may_be_in_the_environment_and_must_be_known(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CARBOY_KEY", server.key)
+    assert carboy.Sandbox(url=f"{server.url}/").run("6 * 7").result == 42
+    monkeypatch.setenv("CARBOY_KEY", "carboy_other")
+    box = carboy.Sandbox(url=server.url)
+    for ask in (box.start, lambda: box.run("1")):
+        with pytest.raises(carboy.RequestError, match="key is not known"):
+            ask()
+
+    async def main() -> None:
+        async with carboy.AsyncSandbox(url=server.url):
+            pass
+
+    with pytest.raises(carboy.RequestError, match="key is not known"):
+        asyncio.run(main())
+
+
+def test_files_are_sent(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("here")
+    (tmp_path / "b.csv").write_text("x\n1\n")
+    files: dict[str, Any] = {"a.txt": tmp_path / "a.txt", "b": memoryview(b"\0\xff")}
+    code = (
+        "result = [open('a.txt').read(), list(open('b', 'rb').read()), open('frames/t.csv').read()]"
+    )
+    with carboy.Sandbox(url=server.url, key=server.key) as box:
+        out = box.run(code, files=files, frames={"t": tmp_path / "b.csv"})
+    assert out.result == ["here", [0, 255], "x\n1\n"], out
+
+
+def test_connections_are_kept(server: Server) -> None:
+    with carboy.Sandbox(url=server.url, key=server.key) as box:
+        sockets = set()
+        for _ in range(5):
+            assert box.run("1").ok
+            (idle,) = box._pipe.client._idle  # type: ignore[union-attr]
+            sockets.add(idle)
+        assert len(sockets) == 1
+
+    async def main() -> int:
+        async with carboy.AsyncSandbox(url=server.url, key=server.key) as box:
+            for _ in range(5):
+                assert (await box.run("1")).ok
+            return len(box._pipe._used)  # type: ignore[union-attr]
+
+    assert asyncio.run(main()) == 1
+
+
+def test_whoever_goes_away_leaves_no_run(server: Server) -> None:
+    with carboy.Sandbox(url=server.url, key=server.key) as box:
+        with box.stream(f"print(1, flush=True)\n{SLEEP}") as stream:
+            assert next(stream).text == "1\n" and len(under_way(server)) == 1
+        until(lambda: not under_way(server))
+
+    async def main() -> None:
+        async with carboy.AsyncSandbox(url=server.url, key=server.key) as box:
+            async with box.stream(f"print(1, flush=True)\n{SLEEP}") as stream:
+                await stream.__anext__()
+            task = asyncio.create_task(box.run(SLEEP))
+            while not await asyncio.to_thread(under_way, server):
+                await asyncio.sleep(0.005)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    asyncio.run(main())
+    until(lambda: not under_way(server))
+
+
+def test_a_forked_child_has_connections_of_its_own(server: Server) -> None:
+    with carboy.Sandbox(url=server.url, key=server.key) as box:
+        assert box.run("1").ok
+        child = os.fork()
+        if child == 0:
+            code = 1
+            with contextlib.suppress(BaseException):
+                code = 0 if box.run("2").result == 2 else 2
+            os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert box.run("3").result == 3
+
+
+def test_a_server_that_is_gone_or_comes_again(tmp_path: Path) -> None:
+    place = f"unix:{tmp_path}/s"
+    with serving(tmp_path, listen=place):
+        box = carboy.Sandbox(url=place, key=KEY).start()
+        assert box.run("1").result == 1
+    with pytest.raises(carboy.EngineError, match="could not reach the server") as refused:
+        box.run("1")
+    assert "carboy serve" in str(refused.value.hint)
+    with serving(tmp_path, listen=place) as server:
+        assert box.run("2").result == 2
+        ends: list[object] = []
+
+        def kill() -> None:
+            until(lambda: len(under_way(server)) == 4)
+            os.kill(server.pid, signal.SIGKILL)
+
+        def work(number: int) -> object:
+            return kill() if number == 4 else box.run(SLEEP)
+
+        ends = in_threads(5, work)
+        assert [type(end) for end in ends] == [carboy.EngineGoneError] * 4 + [type(None)]
+        assert len({id(end) for end in ends}) == 5
+    (tmp_path / "s").unlink(missing_ok=True)
+    with serving(tmp_path, listen=place):
+        # The box has connections that nobody is at the other end of.
+        assert box.run("3").result == 3
+        box.close()
+    with pytest.raises(carboy.RequestError, match="closed"):
+        box.run("4")
+
+
+def test_runs_wait_for_each_other_and_not_for_those_of_others(tmp_path: Path) -> None:
+    with serving(tmp_path, runs_at_once=2) as server:
+        with carboy.Sandbox(url=server.url, key=KEY) as box:
+            found = in_threads(12, lambda n: box.run(f"result = {n}").result)
+            assert found == list(range(12))
+
+            async def main() -> list[object]:
+                async with carboy.AsyncSandbox(url=server.url, key=KEY) as box:
+                    outs = await asyncio.gather(*[box.run(f"{n}") for n in range(12)])
+                    return [out.result for out in outs]
+
+            assert asyncio.run(main()) == list(range(12))
+            with carboy.Sandbox(url=server.url, key=KEY) as other:
+                streams = [other.stream(f"print(1, flush=True)\n{SLEEP}") for _ in range(2)]
+                for stream in streams:
+                    next(stream)
+                # Not sent before it is known that it will be taken.
+                with pytest.raises(carboy.BusyError, match="under way"):
+                    box.run("1", {"x": "x" * 3_000_000})
+            until(lambda: not under_way(server))
+            assert box.run("len(x)", {"x": "x" * 3_000_000}).result == 3_000_000
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 1000])
+@pytest.mark.parametrize(
+    ("head", "body", "found"),
+    [
+        (b"Content-Length: 5\r\n", b"hello", b"hello"),
+        (
+            b"Transfer-Encoding: chunked\r\n",
+            b"3\r\nhel\r\n2;x=y\r\nlo\r\n0\r\nA: b\r\n\r\n",
+            b"hello",
+        ),
+        (b"Content-Length: 0\r\n", b"", b""),
+    ],
+)
+def test_an_answer_is_the_same_in_every_cut(
+    size: int, head: bytes, body: bytes, found: bytes
+) -> None:
+    text = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n" + head + b"\r\n" + body
+    answer, parts = Answer(), []
+    for start in range(0, len(text), size):
+        assert not answer.over
+        parts.append(answer.feed(text[start : start + size]))
+    assert (answer.status, answer.goes_on, b"".join(parts)) == (200, True, found)
+    assert answer.over and answer.keeps
+    answer.feed(b"x")
+    assert not answer.keeps
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"SSH-2.0-OpenSSH\r\n\r\n",
+        b"HTTP/1.1 OK\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1" * 5000,
+        b"x" * 100_000,
+    ],
+)
+def test_what_is_not_http_is_told(text: bytes) -> None:
+    answer = Answer()
+    with pytest.raises(Broken):
+        answer.feed(text)
+        answer.end()
+
+
+def test_events_are_the_same_in_every_cut() -> None:
+    text = b'event: run\ndata: {"id": 1}\n\n: still\n\nevent: output\r\ndata: a\r\n\r\n'
+    for size in (1, 3, 1000):
+        events = Events()
+        found = [
+            each
+            for start in range(0, len(text), size)
+            for each in events.feed(text[start : start + size])
+        ]
+        assert found == [("run", b'{"id": 1}'), ("output", b"a")]
+
+
+def test_problems_are_the_exceptions_of_a_box() -> None:
+    def kind(status: int, code: str) -> type[carboy.CarboyError]:
+        text = json.dumps({"code": code, "detail": "words", "hint": "more", "status": status})
+        error = problem_of(status, text.encode())
+        assert str(error) == "words\nhint: more"
+        return type(error)
+
+    assert kind(400, "request") is kind(403, "scope") is carboy.RequestError
+    assert kind(429, "quota") is kind(503, "busy") is carboy.BusyError
+    assert kind(409, "cancelled") is carboy.NotStartedError
+    assert kind(500, "engine") is carboy.EngineError
+    for text in (b"<html>\x1b[2J", b"[]", b"", b"{}"):
+        error = problem_of(502, text)
+        assert type(error) is carboy.EngineError and "\x1b" not in str(error) and error.hint
