@@ -22,7 +22,13 @@ builds: build build-tests
 lints-and-tests: lints test-everywhere
 
 [private]
-lints: tidy deny python clippy docs
+lints: tidy-and-deny python clippy docs
+
+# With the xtask of build-tests: `cargo xtask` chooses other features for what it shares with the rest, and builds it anew.
+[private]
+tidy-and-deny:
+    CARGO_MANIFEST_DIR=xtask target/debug/xtask tidy
+    CARGO_MANIFEST_DIR=xtask target/debug/xtask deny
 
 # The formatting, checked; `cargo fmt --all` mends it.
 fmt:
@@ -53,10 +59,13 @@ docs:
 build:
     cargo build --release --package carboy
 
+# Which packages and targets are chosen decides the features of their dependencies, and other features are another
+# build of them. So both choose the whole workspace and tests: the second one all it can do without.
 [private]
 build-tests:
-    cargo build --package xtask
-    cargo test --workspace --no-run
+    cargo build --workspace --bins --tests
+    cargo build --workspace --bin carboy --test fixtures --features carboy/ablation
+    rm target/debug/carboy  # Not to be taken for a whole one.
 
 # The tests whose names contain NAME, as you, with a build for development; without a name all tests in all settings, which needs root.
 test *NAME:
