@@ -138,6 +138,9 @@ pub enum ToJar {
         /// Children that have ended and are to be waited for first, by their numbers inside.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ended: Vec<u32>,
+        /// Run something of no importance after it, before you say that you are ready.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        rehearse: bool,
     },
     /// In a session: wait for children that have ended, and say that you are ready.
     Reap {

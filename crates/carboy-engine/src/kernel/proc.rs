@@ -36,6 +36,12 @@ pub(crate) fn kill(pidfd: impl AsFd) {
     pidfd_send_signal(pidfd, Signal::KILL).ok();
 }
 
+/// Whose child a process is, as long as it was not waited for.
+pub(crate) fn parent(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}
+
 /// Whether every thread of a process has begun to end, although the process may not have ended yet: its
 /// descriptors close before its end can be seen, and on a busy machine much lies in between.
 pub(crate) fn is_ending(pid: u32) -> bool {
@@ -303,6 +309,7 @@ mod tests {
         while !is_ending(child.id()) {
             std::thread::yield_now();
         }
+        assert_eq!(parent(child.id()), Some(std::process::id()));
         child.wait().unwrap();
     }
 }

@@ -45,6 +45,7 @@ pub(crate) async fn run<J: Jar>(
 ) -> Result<Record, EngineError> {
     let mut watch = Watch::new(jar, message, limits, contact)?;
     let started = Instant::now();
+    watch.begin();
     let ending = watch.watch().await?;
     let wall = started.elapsed();
     watch.finish(ending, wall).await

@@ -5,11 +5,13 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 use carboy_protocol::frame::{self, Decoder, FrameFault};
 use carboy_protocol::json::{self, JsonFault, MAX_DEPTH};
 use carboy_protocol::{Display, FromJar, GuestResult, LimitName, Limits, ToJar, check_display};
+use rustix::io::Errno;
 use serde_json::value::RawValue;
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
@@ -109,6 +111,16 @@ impl Speech {
         match self.unread.front() {
             Some(frame) => pipe.write(&frame[self.read..]).await,
             None => std::future::pending().await,
+        }
+    }
+
+    /// Writes as much as the pipe takes now.
+    pub fn write_now(&mut self, pipe: &pipe::Sender) {
+        while let Some(frame) = self.unread.front() {
+            match rustix::io::write(pipe.as_fd(), &frame[self.read..]) {
+                Err(Errno::AGAIN | Errno::INTR) => return,
+                written => self.wrote(written.map_err(io::Error::from)),
+            }
         }
     }
 

@@ -66,6 +66,13 @@ impl<'a, J: Jar> Watch<'a, J> {
         })
     }
 
+    /// Sends as much as the jar's pipe takes at once, and lets it go on: one that is stopped would wait for its
+    /// job otherwise as soon as it goes on, and be woken twice.
+    pub fn begin(&mut self) {
+        self.speech.write_now(&self.jar.io().job);
+        self.jar.wake();
+    }
+
     /// Watches until something decides how the run ends.
     pub async fn watch(&mut self) -> Result<Ending, EngineError> {
         let (mut out, mut err, mut said) = ([0; PIECE], [0; PIECE], [0; PIECE]);

@@ -12,6 +12,7 @@ use tokio::task::AbortHandle;
 
 use crate::admit::gate::{Gate, Held};
 use crate::error::{RequestError, RunError};
+use crate::kernel::proc;
 use crate::session::fork::{ForkFault, Original, ask, fork};
 use crate::session::router::route;
 use crate::tier::Jar;
@@ -19,6 +20,8 @@ use crate::tier::process::{Head, ProcessJar, Purpose, Routes};
 
 /// How long the first process may take to answer.
 const REAP: Duration = Duration::from_secs(20);
+/// How many of its children may have ended before somebody waits until it has waited for them.
+const ORPHANS: usize = 8;
 
 /// What a session is made of.
 pub(crate) struct Core {
@@ -139,7 +142,7 @@ impl Core {
         self.check()?;
         // Whoever goes away in the middle leaves a process that nobody knows.
         let mut unfinished = Unfinished(Some(self));
-        let ended = self.reap().await;
+        let ended = self.reap(purpose).await;
         let made = fork(&self.jar, &self.routes, original, purpose, ended).await;
         unfinished.0 = None;
         match made {
@@ -155,20 +158,25 @@ impl Core {
         }
     }
 
-    /// Lets the first process wait for those that were ended: children of heads that are gone are its own. The
-    /// numbers of all that are still there.
-    async fn reap(&self) -> Vec<u32> {
-        let is_there = |pid| std::path::Path::new(&format!("/proc/{pid}")).exists();
-        let ended = self.routes.unreaped(is_there);
-        if ended.is_empty() {
-            return ended;
+    /// Lets the first process wait for those that were ended: children of heads that are gone are its own. If
+    /// somebody waits for the fork that comes now, only when there are several. The numbers of all that are still
+    /// there.
+    async fn reap(&self, purpose: Purpose) -> Vec<u32> {
+        let first = self.process();
+        let unreaped = self.routes.unreaped(proc::parent);
+        let inner = |all: &[(u32, u32)]| all.iter().map(|(inner, _)| *inner).collect();
+        let is_orphan = |ended: &&(u32, u32)| ended.1 == first;
+        let orphans: Vec<_> = unreaped.iter().filter(is_orphan).copied().collect();
+        let may_stay = if purpose == Purpose::Backup { 0 } else { ORPHANS };
+        if orphans.len() <= may_stay {
+            return inner(&unreaped);
         }
-        let message = ToJar::Reap { ended };
+        let message = ToJar::Reap { ended: inner(&orphans) };
         let reaped = ask(self.jar.talk(), vec![], &message);
         if !matches!(tokio::time::timeout(REAP, reaped).await, Ok(Ok(FromJar::Ready {}))) {
             self.end("its first process does not answer");
         }
-        self.routes.unreaped(is_there)
+        inner(&self.routes.unreaped(proc::parent))
     }
 
     /// Ends this with the session.

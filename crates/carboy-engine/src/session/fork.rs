@@ -81,7 +81,8 @@ pub(super) async fn fork(
     if ended.len() > UNREAPED {
         return Err(ForkFault::Refused("too many copies have ended that nobody waits for".into()));
     }
-    let message = ToJar::Fork { ended };
+    // What is written to after a fork is copied then. It is better copied before somebody waits.
+    let message = ToJar::Fork { ended, rehearse: purpose == Purpose::Backup };
     let (expected, birth) = routes.expect(parent, purpose, theirs);
     let asked = async {
         let said = match original {

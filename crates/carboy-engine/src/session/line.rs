@@ -137,7 +137,7 @@ pub(super) fn protect(core: Arc<Core>, mut line: OwnedMutexGuard<Line>) {
         let Ok(_using) = core.begin_use() else { return };
         let Some(mut head) = line.head.take() else { return };
         let lost_threads = head.threads();
-        let copied = core.fork(Original::Head(&mut head), Purpose::Succession).await;
+        let copied = core.fork(Original::Head(&mut head), Purpose::Backup).await;
         line.keep(head);
         // What was there before is older than what the caller has seen.
         line.backup = None;

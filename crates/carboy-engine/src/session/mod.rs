@@ -226,7 +226,6 @@ impl Session {
         };
         drain(head.talk().1);
         head.runs(true);
-        head.wake();
         let ran = Box::pin(run::run(&mut head, message.frame, limits, contact)).await;
         head.hush();
         head.runs(false);

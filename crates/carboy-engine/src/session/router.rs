@@ -160,7 +160,11 @@ async fn furnish(
         for (number, end) in (1..).zip(&ends) {
             place(listener, call.id, end, number).map_err(|error| refused(&error))?;
         }
-        let look = move || Ok((proc::descriptors(process)?, proc::mounts(process)?));
+        let look = move || {
+            let branches = purpose == Purpose::Branch;
+            let mounts = if branches { proc::mounts(process)? } else { vec![] };
+            Ok((proc::descriptors(process)?, mounts))
+        };
         let found = elsewhere(look).await;
         let found = found.unwrap_or_else(|| Err(io::Error::other("nobody looked")));
         let (found, mounts) = found.map_err(|error| refused(&error))?;

@@ -151,6 +151,9 @@ pub(crate) trait Jar: Send + Sync + 'static {
     /// Ends it. Nothing in it survives.
     fn kill(&self);
 
+    /// Lets one that was stopped go on, after its job was written.
+    fn wake(&mut self) {}
+
     /// Whether one that answered is kept, because it holds the state of a session.
     fn outlives_run(&self) -> bool {
         false

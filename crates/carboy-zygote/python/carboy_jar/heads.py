@@ -10,7 +10,9 @@ kernel says.
 from __future__ import annotations
 
 import _thread
+import builtins
 import dis
+import json
 import linecache
 import os
 import sys
@@ -29,11 +31,19 @@ from .values import DECODE, clean, encode
 
 TYPE_CHECKING = False  # As in `typing`, which no jar needs.
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 READY = b'{"ready":{}}'
 # The argument by which the engine knows the call of a copy.
 HELLO = 0x5E55
+# A run that nobody asked for.
+REHEARSAL = json.dumps(
+    {
+        "code": "x += 1\nx",
+        "displays": {"most": 0, "bytes": 0, "total_bytes": 0, "figures": "png", "tables": "html"},
+    }
+)
 # Of how many pieces of code the lines are kept, for tracebacks.
 PIECES = 200
 # How long a name and the name of a type may be.
@@ -103,7 +113,8 @@ class Head:
             if "job" in message:
                 self.run(message["job"])
             elif "fork" in message:
-                fork(message["fork"].get("ended", ()))
+                asked = message["fork"]
+                fork(asked.get("ended", ()), self.rehearse if "rehearse" in asked else None)
             elif "variables" in message:
                 frames.write_whole(self.variables(message["variables"]["most"]))
             elif "import" in message:
@@ -194,6 +205,26 @@ class Head:
             value = self.space["result"]
         return encode_result(value, "strict" in piece)
 
+    def rehearse(self) -> None:
+        """A run of no importance, for the sake of what it touches: after a fork each page that is written to is
+        copied, and so it is copied before somebody waits for a run. The code has no part in it.
+        """
+        if sys.gettrace() or sys.getprofile():
+            # It would see what is run here.
+            return
+        space, frames_due = self.space, self.frames
+        try:
+            piece = DECODE(REHEARSAL, 0)[0]
+            self.space, self.frames = {"__builtins__": builtins.__dict__, "x": 0}, {}
+            self.prepare(piece, "rehearsal")
+            encode_result(execute(piece["code"], self.space, "rehearsal"), strict=False)
+            close()
+            del linecache.cache["rehearsal"]
+        except BaseException:
+            # What the code did to modules that this needs, its own runs will hear of.
+            pass
+        self.space, self.frames = space, frames_due
+
     def variables(self, most: int) -> bytes:
         """What the code has defined: names, types, and sizes as far as they are told without effort."""
         found = []
@@ -239,7 +270,7 @@ def reap(ended: Any) -> None:
             pass
 
 
-def fork(ended: Any) -> None:
+def fork(ended: Any, rehearse: Callable[[], None] | None) -> None:
     """Makes a copy of this process, which waits for messages of its own."""
     reap(ended)
     # The library reseeds itself in a fork. A copy is to go on as this process would.
@@ -254,6 +285,9 @@ def fork(ended: Any) -> None:
         frames.write_whole(encode_failure(error))
         return
     if not is_copy:
+        if rehearse:
+            # Meanwhile the copy makes itself known.
+            rehearse()
         frames.write_whole(READY)
         return
     # Another thread may wait for it, and is not here.

@@ -474,3 +474,25 @@ async fn a_session_that_is_over_keeps_no_descriptors_of_its_heads() {
 fn open_descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
+
+#[tokio::test]
+async fn what_a_head_rehearses_between_runs_leaves_no_trace() {
+    let Some((bench, session)) = opened(|_| {}).await else { return };
+    let code = "
+import linecache, sys
+x, seen = 5, []
+def look(frame, *_):
+    seen.append(frame.f_code.co_filename)
+";
+    run(&session, code).await;
+    let traces = "[x, [name for name in linecache.cache if 'rehears' in name]]";
+    assert_eq!(value(&session, traces).await, "[5,[]]");
+    // Code that looks on at everything that is run sees no code that is not its own.
+    run(&session, "sys.setprofile(look)").await;
+    run(&session, "y = 1").await;
+    assert_eq!(value(&session, "sys.setprofile(None)\n'rehearsal' in seen").await, "false");
+    // What a rehearsal needs may be broken: that is for runs to tell.
+    run(&session, "kept, linecache.cache = linecache.cache, None").await;
+    assert_eq!(run(&session, "z = 1").await.state, StateAfter::Kept);
+    close(bench, session).await;
+}

@@ -145,12 +145,6 @@ impl Head {
         (kernel_us + self.inherited_us).saturating_sub(self.settled_us)
     }
 
-    /// Lets it go on, for a run or a fork.
-    pub fn wake(&mut self) {
-        self.began = clock_gettime(ClockId::RealtimeCoarse);
-        proc::wake(self.io.pidfd.get_ref());
-    }
-
     /// Whether calls of it are answered by a run.
     pub fn runs(&self, is_running: bool) {
         self.routes.runs(self.about.pid, is_running);
@@ -280,6 +274,12 @@ impl Jar for Head {
 
     fn kill(&self) {
         proc::kill(self.io.pidfd.get_ref());
+    }
+
+    /// For a run or a fork.
+    fn wake(&mut self) {
+        self.began = clock_gettime(ClockId::RealtimeCoarse);
+        proc::wake(self.io.pidfd.get_ref());
     }
 
     fn outlives_run(&self) -> bool {

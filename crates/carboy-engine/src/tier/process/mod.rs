@@ -44,6 +44,9 @@ pub use preload::{Preload, Preloading};
 /// The processor time that a process of a session may use in all: more than it lives.
 const SESSION_CPU_MS: u64 = 30 * 24 * 3_600_000;
 
+/// Tasks of a session that have ended and that nobody has waited for yet.
+const UNREAPED: u64 = 16;
+
 /// How long a zygote serves.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Renewal {
@@ -207,7 +210,7 @@ impl Process {
             let heads = 2 * limits.heads + 2;
             Bounds {
                 memory_bytes: may_use_together(limits, expected.anonymous_bytes),
-                tasks: heads * (1 + expected.threads + limits.threads),
+                tasks: heads * (1 + expected.threads + limits.threads) + UNREAPED,
             }
         })
         .await

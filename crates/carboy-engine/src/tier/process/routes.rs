@@ -93,6 +93,8 @@ pub(crate) struct Unfit {
 /// What a copy is made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
+    /// It sleeps until what it is copied from is gone. Nobody waits for it.
+    Backup,
     /// It is the only one of its kind that runs, sooner or later.
     Succession,
     /// It and what it is copied from go on beside each other.
@@ -211,11 +213,19 @@ impl Routes {
         state.heads.keys().chain(state.ended.keys()).copied().collect()
     }
 
-    /// Those of the ended that are still there, which is for the caller to find out: their numbers in the jar.
-    pub fn unreaped(&self, is_there: impl Fn(u32) -> bool) -> Vec<u32> {
+    /// Those of the ended that are still there: their numbers in the jar, and whose children they are, which is
+    /// for the caller to find out.
+    pub fn unreaped(&self, parent: impl Fn(u32) -> Option<u32>) -> Vec<(u32, u32)> {
         let mut state = self.lock();
-        state.ended.retain(|process, _| is_there(*process));
-        state.ended.values().copied().collect()
+        let mut found = vec![];
+        state.ended.retain(|process, inner| match parent(*process) {
+            Some(parent) => {
+                found.push((*inner, parent));
+                true
+            }
+            None => false,
+        });
+        found
     }
 
     /// The pipes of all heads.
@@ -485,8 +495,8 @@ mod tests {
         assert_eq!(place.routes.holds(HEAD, 5), 5);
         place.routes.remove(HEAD, 7);
         assert_eq!((place.routes.known(), place.routes.holds(HEAD, 5)), (vec![HEAD], 0));
-        assert_eq!(place.routes.unreaped(|process| process == HEAD), [7]);
-        assert!(place.routes.unreaped(|_| false).is_empty());
+        assert_eq!(place.routes.unreaped(|process| (process == HEAD).then_some(1)), [(7, 1)]);
+        assert!(place.routes.unreaped(|_| None).is_empty());
         assert!(place.routes.known().is_empty());
     }
 }
