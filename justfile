@@ -9,7 +9,7 @@ default:
     @just --list --unsorted
 
 # Everything that must hold before a change is pushed.
-check: fmt builds lints-and-tests programs notebook kernels containers neighbours
+check: fmt builds lints-and-tests programs notebook mcp kernels containers neighbours
 
 # Two profiles have two folders, and one compiler fills the gaps that the other leaves.
 [parallel]
@@ -83,6 +83,10 @@ programs: build
 # Notebooks with a real Jupyter, whose cells run in a session.
 notebook: build
     tests/notebook
+
+# `carboy mcp` with the official client of MCP.
+mcp: build
+    tests/mcp
 
 # The walls on other kernels, booted in QEMU: those of the gate, or by name; `--all` has every one.
 kernels *NAMES: build

@@ -51,5 +51,5 @@ pub use runner::{
     Answer, Artifacts, Call, Chunk, IN_FLIGHT, Keeper, Load, RunOptions, Runner, Stream, ToolHost,
     Witness,
 };
-pub use session::{Session, Sessions};
+pub use session::{Session, Sessions, check as check_session};
 pub use tier::process::{Preload, Preloading};

@@ -25,6 +25,7 @@
 mod desk;
 pub mod http;
 mod line;
+pub mod mcp;
 pub mod pipe;
 
 pub use desk::{Desk, End, Event, Order, Taken, UnderWay, Work};

@@ -43,6 +43,8 @@ pub enum Command {
     Pipe(Pipe),
     /// Run jobs for many callers over HTTP, each with a key
     Serve(Serve),
+    /// Run Python for an agent: an MCP server on standard input and output
+    Mcp(Box<Mcp>),
     /// Run the cells of Jupyter notebooks in a session
     Kernel(Kernel),
     /// Attack this carboy on this machine, and say of each attack what held
@@ -65,9 +67,11 @@ impl Command {
             Command::Explain(explain) => explain.json,
             Command::Bench(bench) => bench.json,
             Command::Drill(drill) => drill.json,
-            Command::Completions(_) | Command::Kernel(_) | Command::Man(_) | Command::Serve(_) => {
-                false
-            }
+            Command::Completions(_)
+            | Command::Kernel(_)
+            | Command::Man(_)
+            | Command::Mcp(_)
+            | Command::Serve(_) => false,
             Command::Session(session) => {
                 return if session.is_person() { Reader::Person } else { Reader::Lines(None) };
             }
@@ -131,6 +135,16 @@ pub struct Serve {
     pub records: Records,
     #[command(flatten)]
     pub budget: MemoryBudget,
+}
+
+#[derive(Args)]
+pub struct Mcp {
+    #[command(flatten)]
+    pub given: Given,
+    #[command(flatten)]
+    pub choice: Choice,
+    #[command(flatten)]
+    pub records: Records,
 }
 
 #[derive(Args)]

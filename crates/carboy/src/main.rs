@@ -12,6 +12,7 @@ mod command_check;
 mod command_doctor;
 mod command_drill;
 mod command_explain;
+mod command_mcp;
 mod command_packages;
 mod command_pages;
 mod command_pipe;
@@ -83,6 +84,7 @@ fn main() -> ExitCode {
                 Command::Session(arguments) => session::session(*arguments).await,
                 Command::Pipe(pipe) => command_pipe::serve(pipe, socket).await,
                 Command::Serve(serve) => command_serve::serve(serve).await,
+                Command::Mcp(mcp) => command_mcp::serve(*mcp).await,
                 Command::Kernel(wanted) => kernel::kernel(wanted).await,
                 Command::Drill(drill) => command_drill::drill(drill).await,
                 Command::Completions(shell) => command_pages::completions(&shell),

@@ -64,7 +64,7 @@ pub struct Session {
 }
 
 /// An error if a session cannot be held under this policy.
-pub(crate) fn check(policy: &Policy) -> Result<(), RunError> {
+pub fn check(policy: &Policy) -> Result<(), RunError> {
     let why = if policy.walls != Walls::Full {
         "in nested walls a session cannot be held: there is no pid namespace in which a copy of a process \
          could be granted and ended with the rest; use walls = \"full\""

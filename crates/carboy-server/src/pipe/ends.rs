@@ -12,7 +12,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// The two ends that belong to the caller. Pipes and sockets are read and written without a thread.
 pub struct Ends {
-    pub(super) input: Box<dyn AsyncRead + Unpin>,
+    pub(super) input: Box<dyn AsyncRead + Unpin + Send>,
     pub(super) output: Box<dyn AsyncWrite + Unpin + Send>,
     /// The output once more, to see whether anybody is at its other end.
     pub(super) reader: OwnedFd,
@@ -35,6 +35,11 @@ impl Ends {
             },
             reader,
         })
+    }
+
+    /// What to read from, and what to write to.
+    pub fn split(self) -> (impl AsyncRead + Unpin + Send, impl AsyncWrite + Unpin + Send) {
+        (self.input, self.output)
     }
 
     /// Both directions over one connected socket.
