@@ -9,7 +9,7 @@ default:
     @just --list --unsorted
 
 # Everything that must hold before a change is pushed.
-check: fmt builds lints-and-tests programs notebook mcp kernels containers neighbours
+check: fmt builds lints-and-tests programs notebook mcp deploy kernels containers neighbours
 
 # Two profiles have two folders, and one compiler fills the gaps that the other leaves.
 [parallel]
@@ -87,6 +87,10 @@ notebook: build
 # `carboy mcp` with the official client of MCP.
 mcp: build
     tests/mcp
+
+# Alert rules, dashboard, systemd unit and Kubernetes manifests, each against what it is for; needs root and promtool.
+deploy: build
+    tests/deploy
 
 # The walls on other kernels, booted in QEMU: those of the gate, or by name; `--all` has every one.
 kernels *NAMES: build
