@@ -2,15 +2,13 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::mpsc;
-use std::time::Duration;
 
-use carboy_engine::{Config, Engine, Installation, RunError, RunOptions, Runner};
-use carboy_protocol::{ExitCode, Job, Policy};
+use carboy_engine::{Config, Engine, Installation, RunError};
+use carboy_protocol::{ExitCode, Policy};
 use carboy_server::Desk;
 use carboy_server::http::{
-    self, Closing, Door, DoorConfig, KeyConfig, Listener, Log, Scope, Standing, TenantConfig,
+    self, Closing, Door, DoorConfig, KeyConfig, Listener, Log, Scope, TenantConfig,
 };
 use carboy_store::Recorder;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -20,6 +18,7 @@ use tokio::sync::watch;
 use crate::arguments::Serve;
 use crate::failure::{Failure, print};
 use crate::guest_text::one_line;
+use crate::readiness::try_out;
 
 /// Where it listens if nobody says otherwise.
 const USUAL: &str = "127.0.0.1:8722";
@@ -29,9 +28,6 @@ const DESCRIPTORS: u64 = 65_536;
 
 /// How many of them connections leave to the engine: for the runs and standing jars of a small machine.
 const OF_ENGINE: usize = 640;
-
-/// How long after a first run that failed the next is tried.
-const AGAIN: Duration = Duration::from_secs(5);
 
 /// How many failures wait to be written. Who does not read them misses some.
 const UNREAD: usize = 256;
@@ -76,14 +72,12 @@ pub async fn serve(arguments: Serve) -> Result<std::process::ExitCode, Failure> 
     // Before anybody is told that it is there.
     let closing = closing()?;
     print(&welcome(&listener.place().map_err(Failure::os("name the listener"))?, key.as_deref()))?;
-    let policy = config
-        .tenants
-        .values()
-        .next()
-        .map_or_else(Policy::default, |tenant| tenant.ceiling.clone());
-    let trial = tokio::spawn(try_out(door.clone(), policy));
+    let ceilings = config.tenants.values().map(|tenant| tenant.ceiling.clone()).collect();
+    let trial = tokio::spawn(try_out(door.clone(), ceilings));
     http::serve(door, listener, closing).await;
     trial.abort();
+    // What it laid out is removed.
+    trial.await.ok();
     Ok((ExitCode::Ok as u8).into())
 }
 
@@ -180,20 +174,6 @@ fn welcome(place: &str, key: Option<&str>) -> String {
         );
     }
     text
-}
-
-/// Runs nothing, once: whoever asks whether the server is ready hears whether runs work here.
-async fn try_out<R: Runner>(door: Arc<Door<R>>, policy: Policy) {
-    while let Err(error) = door
-        .runner()
-        .run_with(Job::new("").with_policy(policy.clone()), RunOptions::default())
-        .await
-    {
-        door.failed("ready", &error);
-        door.set_standing(Standing::Failed);
-        tokio::time::sleep(AGAIN).await;
-    }
-    door.set_standing(Standing::Ready);
 }
 
 /// Writes failures to standard error, on a thread that may wait for whoever reads there.

@@ -31,6 +31,7 @@ mod paint;
 mod panics;
 mod pictures;
 mod policy_file;
+mod readiness;
 mod recording;
 mod runs;
 mod session;

@@ -36,8 +36,10 @@ pub(super) async fn ready<R: Runner>(State(door): State<Arc<Door<R>>>) -> Respon
         Standing::Ready => {
             return written("application/json", json!({ "status": "ready" }).to_string());
         }
-        Standing::Starting => "the first run is not over yet",
-        Standing::Failed => "the first run failed; the log of `carboy serve` says why",
+        Standing::Starting => "the first runs are not over yet",
+        Standing::Failed => {
+            "the first runs failed, or reached what they must not; the log of `carboy serve` says why"
+        }
         Standing::Draining => "the server is ending",
     };
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", why).into_response()

@@ -14,16 +14,20 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::net::{TcpListener, UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tower::ServiceExt;
 
 use super::door::{Door, Standing};
-use super::seat::{Seated, Watched};
+use super::seat::{Seated, Seats, Watched};
+use super::socket::Socket;
 
 /// How long nothing is taken after it failed, as when there are no descriptors left.
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// How often it is looked whether clients are still there.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// How long clients have for the answers of runs that were cancelled at the end.
 const LAST_ANSWERS: Duration = Duration::from_secs(10);
@@ -34,11 +38,6 @@ pub enum Listener {
     Tcp(TcpListener),
     /// A socket in the file system, removed with this.
     Unix(UnixListener, SocketFile),
-}
-
-enum Stream {
-    Tcp(TcpStream),
-    Unix(UnixStream),
 }
 
 /// The file of a Unix socket.
@@ -104,21 +103,17 @@ pub(super) async fn accept<R: Runner>(
     mut closing: watch::Receiver<Closing>,
 ) {
     let mut connections = JoinSet::new();
+    // Ends with the connections.
+    let mut watch = JoinSet::new();
+    watch.spawn(end_gone(door.seats.clone()));
     let (stop, stopped) = watch::channel(false);
     loop {
         tokio::select! {
             next = next(&door, &listener, &mut connections) => match next {
-                Ok(stream) => {
-                    let seated = door.seats.sit();
+                Ok(socket) => {
+                    let seated = door.seats.sit(socket.clone());
                     let (door, router, stopped) = (door.clone(), router.clone(), stopped.clone());
-                    match stream {
-                        Stream::Tcp(stream) => {
-                            connections.spawn(serve(door, router, stream, seated, stopped))
-                        }
-                        Stream::Unix(stream) => {
-                            connections.spawn(serve(door, router, stream, seated, stopped))
-                        }
-                    };
+                    connections.spawn(serve(door, router, socket, seated, stopped));
                 }
                 Err(_none) => tokio::time::sleep(PAUSE).await,
             },
@@ -142,6 +137,13 @@ pub(super) async fn accept<R: Runner>(
     door.desk.shutdown().await;
 }
 
+async fn end_gone(seats: Arc<Seats>) {
+    loop {
+        tokio::time::sleep(LOOK).await;
+        seats.end_gone();
+    }
+}
+
 /// Waits until the door is to close so. If nobody can say it any more, it closes too.
 async fn until(closing: &mut watch::Receiver<Closing>, so: Closing) {
     closing.wait_for(|closing| *closing >= so).await.ok();
@@ -156,15 +158,15 @@ async fn next<R: Runner>(
     door: &Door<R>,
     listener: &Listener,
     connections: &mut JoinSet<()>,
-) -> io::Result<Stream> {
-    let stream = match listener {
+) -> io::Result<Socket> {
+    let socket = match listener {
         Listener::Tcp(listener) => {
             let (stream, _) = listener.accept().await?;
             // An answer is one write, and nothing follows that it could wait for.
             stream.set_nodelay(true)?;
-            Stream::Tcp(stream)
+            Socket::Tcp(Arc::new(stream))
         }
-        Listener::Unix(listener, _) => Stream::Unix(listener.accept().await?.0),
+        Listener::Unix(listener, _) => Socket::Unix(Arc::new(listener.accept().await?.0)),
     };
     while door.seats.is_full() {
         door.seats.take_one();
@@ -174,7 +176,7 @@ async fn next<R: Runner>(
             () = tokio::time::sleep(PAUSE) => {}
         }
     }
-    Ok(stream)
+    Ok(socket)
 }
 
 async fn serve<R: Runner, S: AsyncRead + AsyncWrite + Unpin>(

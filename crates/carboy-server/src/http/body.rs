@@ -11,9 +11,13 @@ use super::door::Door;
 use super::entry::Caller;
 use super::problem::Problem;
 use super::shares::Share;
+use super::survey;
 
 /// Bodies up to this many bytes are parsed where they are; longer ones on a thread that may take its time.
 pub(super) const SHORT: usize = 64 << 10;
+
+/// The most parts of a body that its parser would hold each by itself.
+const MAX_PARTS: usize = 1 << 17;
 
 /// The whole body, and what it takes of the memory that all of them may take.
 pub(super) async fn read<R: Runner>(
@@ -71,8 +75,15 @@ pub(super) async fn parse<T: Send + 'static>(
     let value = if bytes.len() <= SHORT {
         parser(&bytes)
     } else {
-        let parsing = tokio::task::spawn_blocking(move || parser(&bytes));
-        parsing.await.map_err(|_panic| Problem::engine())?
+        let parsing = tokio::task::spawn_blocking(move || {
+            (survey::parts(&bytes) <= MAX_PARTS).then(|| parser(&bytes))
+        });
+        let parsed = parsing.await.map_err(|_panic| Problem::engine())?;
+        parsed.ok_or_else(|| {
+            let detail = format!("the body has more than {MAX_PARTS} names and values");
+            Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body_size", detail)
+                .hint("put many values into one input, as a list or as text")
+        })?
     };
     value.map_err(|error| {
         Problem::request(format!("the body is not what this path takes: {error}")).hint(

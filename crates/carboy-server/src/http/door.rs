@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::http::HeaderValue;
 use carboy_engine::{RunError, Runner};
 use carboy_protocol::PythonVersion;
 use tokio::sync::{Semaphore, watch};
@@ -132,8 +133,8 @@ impl<R: Runner> Door<R> {
         self.hosts.iter().any(|host| *host == name || host == "*")
     }
 
-    pub(super) fn is_origin(&self, origin: &str) -> bool {
-        self.origins.iter().any(|known| known == origin)
+    pub(super) fn is_origin(&self, origin: &HeaderValue) -> bool {
+        self.origins.iter().any(|known| known.as_bytes() == origin.as_bytes())
     }
 
     /// The problem that a run without an outcome is answered with. The operator hears of our own failures.

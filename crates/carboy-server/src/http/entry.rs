@@ -19,6 +19,7 @@ use axum::response::{IntoResponse, Response};
 use carboy_engine::{Runner, new_id};
 
 use super::config::Scope;
+use super::cors;
 use super::door::Door;
 use super::held::Held;
 use super::problem::{Code, Problem};
@@ -83,8 +84,10 @@ pub(super) async fn enter<R: Runner>(
         Some(id) => id,
         None => return Problem::engine().into_response(),
     };
+    let origin = request.headers().get(ORIGIN).filter(|origin| door.is_origin(origin)).cloned();
     let mut response = match admit(&door, request, &id) {
-        Ok((request, held)) => {
+        Ok(None) => cors::yes(),
+        Ok(Some((request, held))) => {
             let response = next.run(request).await;
             match held {
                 Some(held) => response.map(|body| Body::new(Held::new(body, held))),
@@ -97,6 +100,9 @@ pub(super) async fn enter<R: Runner>(
         door.metrics.problem(code);
     }
     let headers = response.headers_mut();
+    if let Some(origin) = origin {
+        cors::let_read(origin, headers);
+    }
     if let Ok(id) = HeaderValue::try_from(id) {
         headers.insert(REQUEST_ID, id);
     }
@@ -118,16 +124,19 @@ fn request_id(headers: &HeaderMap) -> Option<String> {
     }
 }
 
-fn admit<R: Runner>(
-    door: &Door<R>,
-    mut request: Request,
-    id: &str,
-) -> Result<(Request, Option<super::seat::Request>), Problem> {
+/// A request that is let in, and the seat that it keeps if it is a known caller's. `None` if a browser asks whether a
+/// page may send one, and it may.
+type Admitted = Option<(Request, Option<super::seat::Request>)>;
+
+fn admit<R: Runner>(door: &Door<R>, mut request: Request, id: &str) -> Result<Admitted, Problem> {
     if OPEN.contains(&request.uri().path()) {
-        return Ok((request, None));
+        return Ok(Some((request, None)));
     }
     check_host(door, &request)?;
     check_origin(door, request.headers())?;
+    if cors::is_question(request.method(), request.headers()) {
+        return Ok(None);
+    }
     let seat = request.extensions().get::<Arc<Seat>>().cloned();
     let caller = caller(door, request.headers(), id, seat.clone())?;
     // From here on the connection is not taken away for another.
@@ -147,7 +156,7 @@ fn admit<R: Runner>(
         other => other.flatten(),
     };
     request.extensions_mut().insert(caller);
-    Ok((request, held))
+    Ok(Some((request, held)))
 }
 
 fn check_host<R: Runner>(door: &Door<R>, request: &Request) -> Result<(), Problem> {
@@ -176,8 +185,7 @@ fn without_port(host: &str) -> &str {
 
 fn check_origin<R: Runner>(door: &Door<R>, headers: &HeaderMap) -> Result<(), Problem> {
     let mut origins = headers.get_all(ORIGIN).iter();
-    let known = |origin: &HeaderValue| origin.to_str().is_ok_and(|origin| door.is_origin(origin));
-    if origins.all(known) {
+    if origins.all(|origin| door.is_origin(origin)) {
         return Ok(());
     }
     let detail = "this request comes from a web page that may not send any";

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use axum::Extension;
 use axum::body::{Body, Bytes};
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::http::header::{ACCEPT, HeaderName};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -21,6 +21,7 @@ use super::body;
 use super::config::Scope;
 use super::door::Door;
 use super::entry::Caller;
+use super::name::Named;
 use super::pieces::Pieces;
 use super::problem::Problem;
 use super::run::{Run, answer, json_bytes};
@@ -199,7 +200,7 @@ pub(super) async fn list<R: Runner>(
 pub(super) async fn look<R: Runner>(
     State(door): State<Arc<Door<R>>>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
+    Named(id): Named<String>,
 ) -> Result<Response, Problem> {
     caller.needs(Scope::Read)?;
     let known = caller.tenant.known(&id).ok_or_else(Problem::not_found)?;
@@ -210,7 +211,7 @@ pub(super) async fn look<R: Runner>(
 pub(super) async fn end<R: Runner>(
     State(door): State<Arc<Door<R>>>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
+    Named(id): Named<String>,
 ) -> Result<Response, Problem> {
     caller.needs(Scope::Run)?;
     let known = caller.tenant.known(&id).ok_or_else(Problem::not_found)?;
@@ -241,7 +242,7 @@ struct Answered {
 pub(super) async fn answer_call<R: Runner>(
     State(door): State<Arc<Door<R>>>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
+    Named(id): Named<String>,
     request: Request,
 ) -> Result<StatusCode, Problem> {
     caller.needs(Scope::Run)?;

@@ -17,6 +17,7 @@ use tokio::sync::Notify;
 use tokio::time::Sleep;
 
 use super::shares::Share;
+use super::socket::{Socket, gone};
 
 /// Nothing of a known caller is under way.
 const IDLE: u8 = 0;
@@ -34,6 +35,7 @@ pub(super) struct Seat {
     idle_since: AtomicU64,
     turns: Arc<AtomicU64>,
     taken: Notify,
+    socket: Socket,
     held: Mutex<Held>,
 }
 
@@ -140,12 +142,13 @@ impl Seats {
     }
 
     /// A seat for a new connection.
-    pub fn sit(self: &Arc<Seats>) -> Seated {
+    pub fn sit(self: &Arc<Seats>, socket: Socket) -> Seated {
         let seat = Arc::new(Seat {
             state: AtomicU8::new(IDLE),
             idle_since: AtomicU64::new(0),
             turns: self.turns.clone(),
             taken: Notify::new(),
+            socket,
             held: Mutex::default(),
         });
         seat.touch();
@@ -169,6 +172,25 @@ impl Seats {
             && seat.state.compare_exchange(IDLE, TAKEN, Ordering::AcqRel, Ordering::Acquire).is_ok()
         {
             seat.taken.notify_one();
+        }
+    }
+}
+
+impl Seats {
+    /// Ends the connections whose clients went away while something was under way for them.
+    pub fn end_gone(&self) {
+        let is_busy = |seat: &&Arc<Seat>| seat.state.load(Ordering::Acquire) == BUSY;
+        let busy: Vec<_> = self.lock().1.values().filter(is_busy).cloned().collect();
+        let sockets: Vec<_> = busy.iter().map(|seat| seat.socket.clone()).collect();
+        for (seat, is_gone) in busy.iter().zip(gone(&sockets)) {
+            let taken = || {
+                seat.state
+                    .compare_exchange(BUSY, TAKEN, Ordering::AcqRel, Ordering::Acquire)
+                    .is_ok()
+            };
+            if is_gone && taken() {
+                seat.taken.notify_one();
+            }
         }
     }
 }
@@ -257,10 +279,15 @@ mod tests {
     use super::super::shares::Shares;
     use super::*;
 
-    #[test]
-    fn the_longest_idle_seat_is_taken_and_no_busy_one() {
+    fn socket() -> Socket {
+        let (ours, _theirs) = tokio::net::UnixStream::pair().expect("a socket");
+        Socket::Unix(Arc::new(ours))
+    }
+
+    #[tokio::test]
+    async fn the_longest_idle_seat_is_taken_and_no_busy_one() {
         let seats = Seats::new(2);
-        let (first, second) = (seats.sit(), seats.sit());
+        let (first, second) = (seats.sit(socket()), seats.sit(socket()));
         assert!(seats.is_full());
         let busy = Shares::new(8, 1, 1);
         let begin = |seated: &Seated| seated.seat.begin(busy.take(0, 1).expect("a share"));
@@ -285,7 +312,7 @@ mod tests {
     async fn a_client_that_takes_nothing_is_cut_off() {
         use tokio::io::AsyncWriteExt;
         let (ours, _theirs) = tokio::io::duplex(16);
-        let seat = Seats::new(1).sit().seat.clone();
+        let seat = Seats::new(1).sit(socket()).seat.clone();
         let mut watched = Watched::new(ours, seat, Duration::from_millis(20));
         let error = watched.write_all(&[0; 64]).await.expect_err("nobody reads");
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);

@@ -124,17 +124,19 @@ async fn answers_that_a_jar_does_not_read_are_bounded_too() {
 #[tokio::test]
 async fn a_caller_that_goes_away_ends_its_run() {
     let server = Server::start(|_| {}).await;
-    for headers in ["", "Accept: text/event-stream\r\n"] {
+    let next = post("acme", "ok");
+    for (headers, more) in
+        [("", ""), ("Accept: text/event-stream\r\n", ""), ("", "x"), ("", next.as_str())]
+    {
         let mut client = server.connect().await;
-        client
-            .send(&post("acme", "hold").replace("Content-Type", &format!("{headers}Content-Type")))
-            .await;
+        let held = post("acme", "hold").replace("Content-Type", &format!("{headers}Content-Type"));
+        client.send(&(held + more)).await;
         one(&server.begun).await;
         drop(client);
         one(&server.dropped).await;
     }
     let page = server.ask(&get("watcher", "/metrics")).await.body;
-    assert!(page.contains("carboy_abandoned_total 2\n"), "{page}");
+    assert!(page.contains("carboy_abandoned_total 4\n"), "{page}");
     server.end().await;
 }
 
@@ -275,4 +277,21 @@ async fn half_a_request_without_a_key_does_not_delay_the_end() {
     assert_eq!(server.run("acme", "ok").await.status, 200);
     server.end().await;
     assert_eq!(client.is_closed().await, "");
+}
+
+#[tokio::test]
+async fn a_body_of_many_small_parts_is_refused_before_it_is_parsed() {
+    let server = Server::start(|_| {}).await;
+    let json = "Content-Type: application/json\r\n";
+    let run = |inputs: String| {
+        let body = format!(r#"{{"code": "ok", "inputs": {{{inputs}}}}}"#);
+        request("acme", "POST", "/v1/runs", json, &body)
+    };
+    let many: Vec<_> = (0..200_000).map(|number| format!("\"{number:x}\":1")).collect();
+    let refused = server.ask(&run(many.join(","))).await;
+    assert_eq!((refused.status, refused.code().as_str()), (413, "body_size"));
+    // One list of as many values costs its bytes.
+    let list = format!("\"list\":[{}1]", "1,".repeat(200_000));
+    assert_eq!(server.ask(&run(list)).await.status, 200);
+    server.end().await;
 }

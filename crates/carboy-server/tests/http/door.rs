@@ -69,7 +69,13 @@ async fn what_cannot_be_let_in_is_refused_with_a_code() {
         (404, "not_found", get("acme", "/nothing")),
         (404, "not_found", get("acme", "/v1/runs/0123456789abcdef0123456789abcdef")),
         (404, "not_found", get("acme", "/v1/runs/..%2f..%2fetc")),
+        (404, "not_found", get("acme", "/v1/runs/%ff")),
+        (404, "not_found", get("acme", "/v1/runs/%ff%fe/x")),
         (405, "method", request("acme", "PUT", "/v1/runs", "", "")),
+        (405, "method", request("acme", "PATCH", "/v1/runs/%ff", "", "")),
+        (405, "method", request("acme", "POST", "/healthz", "", "")),
+        (405, "method", request("acme", "OPTIONS", "/v1/check", "", "")),
+        (405, "method", request("acme", "TRACE", "/metrics", "", "")),
         (415, "media_type", run("", body)),
         (415, "media_type", run("Content-Type: text/plain\r\n", body)),
         (400, "request", run(json, "")),
@@ -358,4 +364,39 @@ async fn a_run_whose_body_is_still_coming_is_ended_too() {
     assert_eq!((answer.status, answer.code().as_str()), (503, "ending"));
     within(server.task).await.unwrap();
     assert!(server.behind.policies.lock().unwrap().is_empty(), "something was run");
+}
+
+#[tokio::test]
+async fn a_browser_that_asks_hears_whether_a_page_may_send_requests() {
+    let server = Server::start(|config| config.origins = vec!["https://good.example".into()]).await;
+    let ask = |origin: &str| {
+        format!(
+            "OPTIONS /v1/runs HTTP/1.1\r\nHost: localhost\r\nOrigin: {origin}\r\n\
+             Access-Control-Request-Method: POST\r\n\
+             Access-Control-Request-Headers: authorization,content-type\r\nConnection: close\r\n\r\n"
+        )
+    };
+    let mut client = server.connect().await;
+    client.send(&ask("https://good.example")).await;
+    let yes = client.is_closed().await;
+    assert!(yes.starts_with("HTTP/1.1 204 "), "{yes}");
+    for line in [
+        "access-control-allow-origin: https://good.example\r\n",
+        "access-control-allow-methods: GET, POST,",
+        "access-control-allow-headers: authorization, content-type,",
+        "vary: origin\r\n",
+    ] {
+        assert!(yes.contains(line), "{yes}");
+    }
+    let no = server.ask(&ask("https://evil.example")).await;
+    assert_eq!((no.status, no.code().as_str()), (403, "origin"));
+    assert_eq!(no.header("access-control-allow-origin"), None);
+    // The page may read what it gets, also if that is a problem.
+    for (key, status) in [("acme", 200), ("nobody", 401)] {
+        let headers = "Origin: https://good.example\r\n";
+        let answer = server.ask(&request(key, "GET", "/v1/runs", headers, "")).await;
+        assert_eq!(answer.status, status);
+        assert_eq!(answer.header("access-control-allow-origin"), Some("https://good.example"));
+    }
+    server.end().await;
 }

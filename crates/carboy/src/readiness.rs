@@ -1,0 +1,160 @@
+//! Whether a server is ready: its own runs work under every tenant's ceiling, and a few hostile programs are held.
+//!
+//! `carboy drill` shows much more, in an engine of its own. This is the least that a server shows of the engine that
+//! it serves with before it is said to be ready: a file, a port and a socket of the host cannot be reached, and a
+//! loop is ended. Nothing of it belongs to a tenant.
+
+use std::net::TcpListener;
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use carboy_engine::{EngineError, RunError, RunOptions, Runner, new_id};
+use carboy_protocol::{Job, Kind, LanguagePolicy, Outcome, Policy, Status};
+use carboy_server::http::{Door, Standing};
+use serde_json::json;
+use serde_json::value::to_raw_value;
+
+/// How long after a trial that failed the next is made.
+const AGAIN: Duration = Duration::from_secs(5);
+
+/// How long jars have to be made ahead. Where memory is short there may be none.
+const TO_STAND: Duration = Duration::from_secs(5);
+
+/// How often it is looked for them.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// What an endless loop gets, in milliseconds.
+const LOOP_MS: u64 = 250;
+
+/// Tries to reach what it was told of, and names what it reached.
+const REACH: &str = "\
+import socket
+reached = []
+try:
+    reached.append('file ' + open(context['file']).read())
+except OSError:
+    pass
+for family, address in ((socket.AF_INET, ('127.0.0.1', context['port'])), (socket.AF_UNIX, context['socket'])):
+    try:
+        with socket.socket(family) as client:
+            client.connect(address)
+            reached.append(f'{family.name} {address}')
+    except OSError:
+        pass
+result = reached
+";
+
+/// Says that the door is ready as soon as that is so, and the operator why it is not.
+pub async fn try_out<R: Runner>(door: Arc<Door<R>>, mut ceilings: Vec<Policy>) {
+    let mut different: Vec<Policy> = Vec::new();
+    for ceiling in ceilings.drain(..) {
+        if !different.contains(&ceiling) {
+            different.push(ceiling);
+        }
+    }
+    while let Err(error) = trial(door.runner(), &different).await {
+        door.failed("ready", &error);
+        door.set_standing(Standing::Failed);
+        tokio::time::sleep(AGAIN).await;
+    }
+    let standing = async {
+        while door.runner().load().is_some_and(|load| load.standing == 0) {
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    tokio::time::timeout(TO_STAND, standing).await.ok();
+    door.set_standing(Standing::Ready);
+}
+
+async fn trial(runner: &impl Runner, ceilings: &[Policy]) -> Result<(), RunError> {
+    let bait = Bait::lay()?;
+    for ceiling in ceilings {
+        let plain = run(runner, Job::new(""), ceiling.clone()).await?;
+        if plain.status != Status::Ok {
+            return Err(failed("run nothing under a tenant's ceiling", &plain));
+        }
+        // The walls are tried, not the guard before them.
+        let open = Policy { language: LanguagePolicy::default(), ..ceiling.clone() };
+        let reached = run(runner, bait.job()?, open.clone()).await?;
+        let is_nothing = reached.result.as_ref().is_some_and(|result| result.get() == "[]");
+        let is_denied = reached.error.as_ref().is_some_and(|error| error.kind == Kind::Denied);
+        if !is_nothing && !is_denied {
+            return Err(failed("keep a program from the host", &reached));
+        }
+        let mut short = open;
+        short.limits.wall_ms = short.limits.wall_ms.min(LOOP_MS);
+        let endless = run(runner, Job::new("while True:\n    pass"), short).await?;
+        if endless.error.as_ref().is_none_or(|error| error.kind != Kind::Limit) {
+            return Err(failed("end a loop", &endless));
+        }
+    }
+    Ok(())
+}
+
+async fn run(runner: &impl Runner, job: Job, policy: Policy) -> Result<Outcome, RunError> {
+    runner.run_with(job.with_policy(policy), RunOptions::default()).await
+}
+
+fn failed(step: &'static str, outcome: &Outcome) -> RunError {
+    let why = match (&outcome.error, &outcome.result) {
+        (Some(error), _) => format!("{}: {}", error.type_name, error.message),
+        (None, Some(result)) => format!("it answered {}", result.get()),
+        (None, None) => "it answered nothing".into(),
+    };
+    os(step)(std::io::Error::other(why))
+}
+
+fn os(step: &'static str) -> impl Fn(std::io::Error) -> RunError {
+    move |error| RunError::Engine(EngineError::Os { step, error })
+}
+
+/// What a program must not reach, until it is dropped.
+struct Bait {
+    folder: PathBuf,
+    port: u16,
+    _listeners: (TcpListener, Option<UnixListener>),
+}
+
+impl Bait {
+    fn lay() -> Result<Bait, RunError> {
+        let os = os("lay out what a program must not reach");
+        let folder = std::env::temp_dir().join(format!("carboy-ready-{}", new_id()?));
+        std::fs::create_dir(&folder).map_err(&os)?;
+        let lay = || {
+            std::fs::write(folder.join("secret"), new_id().unwrap_or_default())?;
+            let tcp = TcpListener::bind(("127.0.0.1", 0))?;
+            let port = tcp.local_addr()?.port();
+            // The name may be longer than one of a socket can be.
+            let unix = UnixListener::bind(folder.join("socket")).ok();
+            Ok((port, (tcp, unix)))
+        };
+        match lay() {
+            Ok((port, _listeners)) => Ok(Bait { folder, port, _listeners }),
+            Err(error) => {
+                std::fs::remove_dir_all(&folder).ok();
+                Err(os(error))
+            }
+        }
+    }
+
+    fn job(&self) -> Result<Job, RunError> {
+        let context = json!({
+            "file": self.folder.join("secret"),
+            "socket": self.folder.join("socket"),
+            "port": self.port,
+        });
+        let context = to_raw_value(&context)
+            .map_err(std::io::Error::other)
+            .map_err(os("name what a program must not reach"))?;
+        Ok(Job::new(REACH).with_input("context", context))
+    }
+}
+
+impl Drop for Bait {
+    fn drop(&mut self) {
+        // What cannot be removed is empty of secrets.
+        std::fs::remove_dir_all(&self.folder).ok();
+    }
+}
