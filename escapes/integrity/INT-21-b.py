@@ -5,6 +5,7 @@
 # first: seccomp
 # second: none
 # expect: denied
+# expect session: denied | crash
 # control: none: most kernels are built without x32, and answer that there is no such call
 """Calls with bit 30 set are the same calls under other numbers."""
 
