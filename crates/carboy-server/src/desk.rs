@@ -236,6 +236,11 @@ impl<R: Runner, K: Clone + Eq + Hash> Desk<R, K> {
 }
 
 impl<R: Sessions, K: Clone + Eq + Hash> Desk<R, K> {
+    /// An error if the session of this number is over or there is none.
+    pub fn check_session(&self, session: u64) -> Result<(), RunError> {
+        self.sessions.check(session)
+    }
+
     /// Does something with the session of this number, under a key that is free. Only the opening of one can
     /// be cancelled.
     pub fn ask(&self, key: K, session: u64, ask: SessionAsk) -> Result<UnderWay<K>, Taken> {

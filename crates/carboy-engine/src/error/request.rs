@@ -94,7 +94,13 @@ pub enum RequestError {
         /// Where that number comes from.
         source_of_budget: String,
     },
-    /// A session does not do that, or is over.
+    /// A session is over, and everything in it.
+    #[error("the session is over: {why}")]
+    SessionOver {
+        /// What ended it.
+        why: String,
+    },
+    /// A session does not do that.
     #[error("{why}")]
     Session {
         /// What is in the way.
@@ -151,7 +157,7 @@ impl RequestError {
                 "lower limits.memory_bytes or limits.file_bytes; `carboy doctor` shows the budget, and \
                  --memory-budget sets another",
             ),
-            RequestError::Session { .. } => {
+            RequestError::Session { .. } | RequestError::SessionOver { .. } => {
                 Some("docs/sessions.md says what a session does and when it ends")
             }
             RequestError::Python { .. } => Some(concat!(

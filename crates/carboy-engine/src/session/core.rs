@@ -296,8 +296,10 @@ async fn keep_time(core: Weak<Core>) {
     }
 }
 
-fn words(why: Option<&str>) -> RunError {
-    refused(format!("the session is over: {}", why.unwrap_or("it was closed")))
+/// What is said of a session that is over, for this reason.
+pub(super) fn words(why: Option<&str>) -> RunError {
+    let why = why.unwrap_or("it was closed").to_owned();
+    RunError::Request(RequestError::SessionOver { why })
 }
 
 /// What a session does not do.

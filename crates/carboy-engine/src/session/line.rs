@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::error::RunError;
-use crate::session::core::{Core, Counted, Ends, refused};
+use crate::session::core::{Core, Counted, Ends, refused, words};
 use crate::session::fork::Original;
 use crate::tier::Jar;
 use crate::tier::process::{Head, Purpose};
@@ -52,7 +52,7 @@ impl Line {
     /// line falls back.
     pub fn take(&mut self, core: &Core) -> Result<Head, RunError> {
         if self.counted.is_none() {
-            return Err(refused("the session is over: it was closed".into()));
+            return Err(words(None));
         }
         if self.head.is_none() {
             self.fall_back(core);

@@ -9,14 +9,15 @@ mod core;
 mod fork;
 mod line;
 mod router;
+mod told;
 mod turn;
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use carboy_protocol::{
-    Denial, Job, JobFrame, Kind, LanguageProfile, Layer, Limits, Opening, Outcome, Piece, Policy,
-    Reply, StateAfter, ToJar, Variables, Walls,
+    Job, JobFrame, Kind, LanguageProfile, Limits, Opening, Outcome, Piece, Policy, Reply,
+    StateAfter, ToJar, Variables, Walls,
 };
 use tokio::sync::Mutex;
 
@@ -30,6 +31,7 @@ use crate::runner::{Artifacts, RunOptions, Runner};
 use crate::session::core::{Core, refused};
 use crate::session::fork::{Original, drain};
 use crate::session::line::{Copy, Line, protect};
+use crate::session::told::{MAX_NAME, MAX_VARIABLES, bounded, strays};
 use crate::session::turn::{Turn, to_the_end};
 use crate::tier::Jar;
 use crate::tier::process::Purpose;
@@ -37,10 +39,6 @@ use crate::verdict::Given;
 
 pub(crate) use self::core::Core as SessionCore;
 
-/// The longest name of a checkpoint, in bytes.
-const MAX_NAME: usize = 100;
-/// How many variables are told.
-const MAX_VARIABLES: u64 = 1_000;
 /// How long telling them may take.
 const VARIABLES_MS: u64 = 5_000;
 /// How many bytes that may have, if a policy allows results less: so many with the longest names.
@@ -189,7 +187,7 @@ impl Session {
     ) -> Result<Reply, RunError> {
         let core = &self.core;
         let _using = core.begin_use()?;
-        let (id, asked) = (new_id()?, Instant::now());
+        let (id, asked) = (options.id.map_or_else(new_id, Ok)?, Instant::now());
         let mut cancel = options.cancel;
         let admitted = async {
             let line = self.line.clone().lock_owned().await;
@@ -226,6 +224,9 @@ impl Session {
         };
         drain(head.talk().1);
         head.runs(true);
+        if let Some(begun) = options.begun {
+            begun.send(()).ok(); // Whoever wanted to know may be gone.
+        }
         let ran = Box::pin(run::run(&mut head, message.frame, limits, contact)).await;
         head.hush();
         head.runs(false);
@@ -358,22 +359,6 @@ struct Message {
     tools: Vec<carboy_protocol::Tool>,
 }
 
-/// What the code says that it has defined, in no more words than are promised.
-fn bounded(mut told: Variables) -> Variables {
-    let most = usize::try_from(MAX_VARIABLES).unwrap_or(usize::MAX);
-    let beyond = told.variables.len().saturating_sub(most) as u64;
-    told.variables.truncate(most);
-    told.more = told.more.saturating_add(beyond);
-    for variable in &mut told.variables {
-        for text in [&mut variable.name, &mut variable.type_name] {
-            if let Some((end, _)) = text.char_indices().nth(MAX_NAME) {
-                text.truncate(end);
-            }
-        }
-    }
-    told
-}
-
 /// Whether the state that a run came to is the session's from now on: it ended well, or in an exception
 /// that is not for want of anything.
 fn keeps(outcome: &Outcome, rollback: bool) -> bool {
@@ -382,18 +367,4 @@ fn keeps(outcome: &Outcome, rollback: bool) -> bool {
         Some(_) if rollback => false,
         Some(error) => !matches!(error.kind, Kind::Limit | Kind::Cancelled),
     }
-}
-
-/// Calls that heads made while they were only to be copied.
-fn strays(count: u64) -> Option<Denial> {
-    (count > 0).then(|| Denial {
-        layer: Layer::Seccomp,
-        what: "session".into(),
-        count,
-        line: None,
-        hint: "a session that is being copied makes no calls of its own; start nothing in hooks of a fork"
-            .into(),
-        message: None,
-        instead: None,
-    })
 }

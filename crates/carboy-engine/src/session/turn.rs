@@ -6,7 +6,7 @@ use carboy_protocol::StateAfter;
 use tokio::sync::OwnedMutexGuard;
 
 use crate::error::RunError;
-use crate::session::core::{Core, refused};
+use crate::session::core::{Core, words};
 use crate::session::line::{Line, protect};
 use crate::tier::process::Head;
 
@@ -72,5 +72,5 @@ pub(super) async fn to_the_end<T: Send + 'static>(
     work: impl Future<Output = Result<T, RunError>> + Send + 'static,
 ) -> Result<T, RunError> {
     let done = tokio::spawn(work).await;
-    done.unwrap_or_else(|_| Err(refused("the session is over: its engine was ended".into())))
+    done.unwrap_or_else(|_| Err(words(Some("its engine was ended"))))
 }

@@ -35,6 +35,11 @@ impl Held {
         found.ok_or_else(|| none(number))
     }
 
+    /// An error if the session with this number is over or there is none.
+    pub fn check(&self, number: u64) -> Result<(), RunError> {
+        self.get(number)?.check()
+    }
+
     /// Does what is asked. Numbers are taken and given back now, not when the answer is waited for.
     pub fn ask<R: Sessions>(
         self: &Arc<Held>,
