@@ -129,6 +129,10 @@ drill-sessions *OPTIONS: build
 sdk: build
     tests/run sdk sdk-user
 
+# Fleets of 1 to 1,000 nodes in simulated time, placed by the code that gateways will use: some minutes.
+simulate *OPTIONS:
+    cargo run --quiet --release --package carboy-fleet --example simulate -- {{ OPTIONS }}
+
 # The pictures in docs/pictures, drawn anew; needs chromium-headless-shell, and pandas and matplotlib in CARBOY_TEST_PYTHON.
 picture: build
     docs/pictures/make

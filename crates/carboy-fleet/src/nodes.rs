@@ -1,0 +1,250 @@
+//! Which node a run is sent to.
+//!
+//! A gateway knows of each node what it said last and what was sent to it since. Of two nodes that are drawn it
+//! takes the one with less to do. It never looks for the least loaded of all: every gateway would find the same one
+//! and send everything there until its next word. Nodes have the last word: one that is full refuses, and another is
+//! tried.
+//!
+//! Nothing here waits or reads a clock. Time is what the caller says it is, so a simulation uses the same code.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use crate::random::{Random, mixed};
+
+/// A node that was not heard of for as long is not chosen: it may have died with what was sent to it.
+pub const SILENCE: Duration = Duration::from_millis(1250);
+
+/// How many nodes keep the same environment warm.
+const WARM: usize = 4;
+
+/// Environments of which the warm nodes are remembered.
+const ENVIRONMENTS: usize = 1024;
+
+/// How often a node is drawn before all of them are looked at.
+const DRAWS: usize = 8;
+
+/// One life of a node's process. One that was started again is another address: what was sent to the former one
+/// reaches nobody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Address {
+    /// The machine.
+    pub node: u64,
+    /// The start of its process.
+    pub incarnation: u64,
+}
+
+/// What a node says of itself: with every reply, and in every heartbeat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hint {
+    /// Runs that it would take now.
+    pub free: u32,
+    /// Runs that it takes at most.
+    pub total: u32,
+    /// Whether it is about to leave, and takes nothing new.
+    pub draining: bool,
+}
+
+/// What is known of a node.
+#[derive(Clone, Debug)]
+struct Node {
+    address: Address,
+    hint: Hint,
+    heard: Duration,
+    /// What was sent to it and is in no hint yet.
+    sent: u32,
+    /// It refused, and has said nothing since.
+    full: bool,
+}
+
+impl Node {
+    /// Whether it may have a place. Who has sent as much as it had room for waits for its next word: heartbeats come
+    /// several times a second, and a refusal costs a round trip.
+    fn usable(&self, now: Duration) -> bool {
+        !self.full
+            && self.load() < 1.0
+            && !self.hint.draining
+            && now.saturating_sub(self.heard) < SILENCE
+    }
+
+    /// How full it is by what is known: 1 or more has no place.
+    fn load(&self) -> f64 {
+        let taken = self.hint.total.saturating_sub(self.hint.free) + self.sent;
+        f64::from(taken) / f64::from(self.hint.total.max(1))
+    }
+}
+
+/// The nodes that one gateway knows.
+#[derive(Clone, Debug)]
+pub struct Nodes {
+    known: Vec<Node>,
+    places: HashMap<Address, usize>,
+    /// By environment. Emptied when a node comes or goes.
+    warm: HashMap<u64, Vec<usize>>,
+    random: Random,
+}
+
+impl Nodes {
+    /// No node is known. Gateways with other seeds draw other nodes.
+    pub fn new(seed: u64) -> Nodes {
+        Nodes {
+            known: Vec::new(),
+            places: HashMap::new(),
+            warm: HashMap::new(),
+            random: Random::new(seed),
+        }
+    }
+
+    /// Nodes that a run could be sent to now.
+    pub fn usable(&self, now: Duration) -> usize {
+        self.known.iter().filter(|node| node.usable(now)).count()
+    }
+
+    /// A heartbeat, which is also how a node becomes known.
+    pub fn heard(&mut self, address: Address, hint: Hint, now: Duration) {
+        match self.places.get(&address) {
+            Some(&place) => self.hear(place, hint, now),
+            None => {
+                self.places.insert(address, self.known.len());
+                self.known.push(Node { address, hint, heard: now, sent: 0, full: false });
+                self.warm.clear();
+            }
+        }
+    }
+
+    /// A run was sent there.
+    pub fn sent(&mut self, address: Address) {
+        if let Some(node) = self.node(address) {
+            node.sent += 1;
+        }
+    }
+
+    /// It answered a run, and said how it is.
+    pub fn replied(&mut self, address: Address, hint: Hint, now: Duration) {
+        if let Some(&place) = self.places.get(&address) {
+            self.hear(place, hint, now);
+        }
+    }
+
+    /// It refused a run. It is not asked again until it has said something else.
+    pub fn refused(&mut self, address: Address) {
+        if let Some(node) = self.node(address) {
+            node.full = true;
+            node.sent = node.sent.saturating_sub(1);
+        }
+    }
+
+    /// Nobody is there any more.
+    pub fn gone(&mut self, address: Address) {
+        if let Some(place) = self.places.remove(&address) {
+            self.known.swap_remove(place);
+            if let Some(moved) = self.known.get(place) {
+                self.places.insert(moved.address, place);
+            }
+            self.warm.clear();
+        }
+    }
+
+    /// Forgets nodes that have been silent for `after`, so that those who never come back take no memory.
+    pub fn forget_silent(&mut self, after: Duration, now: Duration) {
+        let silent: Vec<Address> = self
+            .known
+            .iter()
+            .filter(|node| now.saturating_sub(node.heard) >= after)
+            .map(|node| node.address)
+            .collect();
+        silent.into_iter().for_each(|address| self.gone(address));
+    }
+
+    /// The node for a run, or none that could take it. `tried` have refused this run. Of the nodes that keep `environment`
+    /// warm one is taken if it has a place, otherwise any.
+    pub fn choose(
+        &mut self,
+        environment: Option<u64>,
+        tried: &[Address],
+        now: Duration,
+    ) -> Option<Address> {
+        let warm = environment.and_then(|environment| self.warm_one(environment, tried, now));
+        let place = match warm {
+            Some(place) => place,
+            None => {
+                let first = self.draw(tried, None, now)?;
+                match self.draw(tried, Some(first), now) {
+                    Some(second) => self.lighter(first, second),
+                    None => first,
+                }
+            }
+        };
+        Some(self.known[place].address)
+    }
+
+    fn node(&mut self, address: Address) -> Option<&mut Node> {
+        self.places.get(&address).map(|&place| &mut self.known[place])
+    }
+
+    fn hear(&mut self, place: usize, hint: Hint, now: Duration) {
+        let node = &mut self.known[place];
+        *node = Node { hint, heard: now, sent: 0, full: false, address: node.address };
+    }
+
+    fn lighter(&self, first: usize, second: usize) -> usize {
+        if self.known[second].load() < self.known[first].load() { second } else { first }
+    }
+
+    fn may(&self, place: usize, tried: &[Address], now: Duration) -> bool {
+        let node = &self.known[place];
+        node.usable(now) && !tried.contains(&node.address)
+    }
+
+    /// A node at random, other than `not`.
+    fn draw(&mut self, tried: &[Address], not: Option<usize>, now: Duration) -> Option<usize> {
+        if self.known.is_empty() {
+            return None;
+        }
+        for _ in 0..DRAWS {
+            let place = self.random.below(self.known.len());
+            if Some(place) != not && self.may(place, tried, now) {
+                return Some(place);
+            }
+        }
+        // Few are left: from a random place on, so that none of them gets more than the others.
+        let start = self.random.below(self.known.len());
+        (start..self.known.len())
+            .chain(0..start)
+            .find(|&place| Some(place) != not && self.may(place, tried, now))
+    }
+
+    /// The lighter of two nodes that keep an environment warm, if it has a place.
+    fn warm_one(&mut self, environment: u64, tried: &[Address], now: Duration) -> Option<usize> {
+        if self.warm.len() >= ENVIRONMENTS {
+            self.warm.clear();
+        }
+        let known = &self.known;
+        let warm = self.warm.entry(environment).or_insert_with(|| warmest(known, environment));
+        let mut able: Vec<usize> = warm.clone();
+        able.retain(|&place| self.may(place, tried, now));
+        if able.is_empty() {
+            return None;
+        }
+        let first = able.swap_remove(self.random.below(able.len()));
+        if able.is_empty() {
+            return Some(first);
+        }
+        let second = able[self.random.below(able.len())];
+        Some(self.lighter(first, second))
+    }
+}
+
+/// Rendezvous hashing: each node has a rank for each environment, and the highest keep it. A node that comes or goes
+/// changes only the environments in which it is among them. The machine counts, not the start of its process: it comes back
+/// to the same environments.
+fn warmest(known: &[Node], environment: u64) -> Vec<usize> {
+    let mut places: Vec<usize> = (0..known.len()).collect();
+    let rank = |&place: &usize| mixed(mixed(known[place].address.node) ^ environment);
+    places.sort_unstable_by_key(|place| std::cmp::Reverse(rank(place)));
+    places.truncate(WARM);
+    places
+}
+
+#[cfg(test)]
+mod tests;
