@@ -103,6 +103,7 @@ fn paths(job: Value, outcome: Value, policy: Value, language: Value, fault: Valu
     ]);
     let presets = json!({ "type": "object", "additionalProperties": policy.clone() });
     let policies = object(&[("ceiling", policy), ("presets", presets)]);
+    let files = json!({ "type": "array", "items": { "$ref": "#/components/schemas/Artifact" } });
     let works = object(&[("status", json!({ "type": "string" }))]);
     let text = json!({
         "description": "Counts and gauges in the text format of Prometheus.",
@@ -142,7 +143,7 @@ fn paths(job: Value, outcome: Value, policy: Value, language: Value, fault: Valu
             ),
         },
         "/v1/runs/{id}/answers": {
-            "parameters": id,
+            "parameters": id.clone(),
             "post": with(
                 operation(
                     "answerCall",
@@ -151,6 +152,31 @@ fn paths(job: Value, outcome: Value, policy: Value, language: Value, fault: Valu
                     &[&WITH_KEY, &WITH_BODY, &[404, 500]],
                 ),
                 &[("requestBody", body(answered))],
+            ),
+        },
+        "/v1/runs/{id}/files": {
+            "parameters": id.clone(),
+            "get": operation(
+                "listFiles",
+                "The files that a run left, of those started with `artifacts=keep`",
+                &[(200, answer("Those that are kept.", object(&[("files", files)])))],
+                &[&WITH_KEY, &[404, 500]],
+            ),
+        },
+        "/v1/runs/{id}/files/{path}": {
+            "parameters": [
+                id[0],
+                {
+                    "name": "path", "in": "path", "required": true, "allowReserved": true,
+                    "schema": { "type": "string" },
+                    "description": "Its path, as the outcome has it, slashes included.",
+                },
+            ],
+            "get": operation(
+                "getFile",
+                "The content of a file that a run left, or with `Range` one part of it",
+                &[(200, bytes("All of it.")), (206, bytes("The part."))],
+                &[&WITH_KEY, &[404, 416, 500]],
             ),
         },
         "/v1/check": {
@@ -227,6 +253,13 @@ fn answer(description: &str, schema: Value) -> Value {
     json!({ "description": description, "content": { "application/json": { "schema": schema } } })
 }
 
+fn bytes(description: &str) -> Value {
+    json!({
+        "description": description,
+        "content": { "application/octet-stream": { "schema": { "type": "string", "format": "binary" } } },
+    })
+}
+
 fn object(fields: &[(&str, Value)]) -> Value {
     let properties: Map<_, _> =
         fields.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
@@ -245,8 +278,8 @@ fn query() -> Value {
         {
             "name": "artifacts",
             "in": "query",
-            "description": "Whether files that the run leaves are listed.",
-            "schema": { "type": "string", "enum": ["list", "none"] },
+            "description": "Whether files that the run leaves are listed, or also kept for /v1/runs/{id}/files.",
+            "schema": { "type": "string", "enum": ["list", "none", "keep"] },
         },
     ])
 }

@@ -144,6 +144,16 @@ impl<R: Runner, K: Clone + Eq + Hash> Desk<R, K> {
 
     /// Starts a run under a key that is free.
     pub fn start(&self, key: K, order: Order) -> Result<UnderWay<K>, Taken> {
+        self.start_keeping(key, order, self.keeper.clone())
+    }
+
+    /// The same, where this keeper has the files that it leaves, if they are to be kept.
+    pub fn start_keeping(
+        &self,
+        key: K,
+        order: Order,
+        keeper: Option<Arc<dyn Keeper>>,
+    ) -> Result<UnderWay<K>, Taken> {
         // Room for every call that may wait for an answer.
         let (answers, answered) = mpsc::channel(IN_FLIGHT);
         let (calls, called) = mpsc::channel(1);
@@ -158,9 +168,9 @@ impl<R: Runner, K: Clone + Eq + Hash> Desk<R, K> {
             deadline: order.deadline,
             tools: Some(ToolHost { calls, answers: answered }),
             witness: None,
-            artifacts: match (order.artifacts, &self.keeper) {
+            artifacts: match (order.artifacts, keeper) {
                 (ArtifactWish::None, _) => Artifacts::None,
-                (ArtifactWish::Keep, Some(keeper)) => Artifacts::Keep(keeper.clone()),
+                (ArtifactWish::Keep, Some(keeper)) => Artifacts::Keep(keeper),
                 _ => Artifacts::List,
             },
         };

@@ -11,6 +11,7 @@ mod config;
 mod cors;
 mod door;
 mod entry;
+mod files;
 mod held;
 mod key;
 mod metrics;
@@ -21,6 +22,7 @@ mod run;
 mod runs;
 mod seat;
 mod shares;
+mod shelf;
 mod socket;
 mod stream;
 mod survey;
@@ -50,7 +52,9 @@ pub async fn serve<R: Runner>(
     closing: watch::Receiver<Closing>,
 ) {
     let router = routes(&door);
+    let sweeper = tokio::spawn(door::sweep(door.clone()));
     accept::accept(door, router, listener, closing).await;
+    sweeper.abort();
 }
 
 fn routes<R: Runner>(door: &Arc<Door<R>>) -> Router {
@@ -58,6 +62,8 @@ fn routes<R: Runner>(door: &Arc<Door<R>>) -> Router {
         .route("/v1/runs", post(runs::start::<R>).get(runs::list::<R>))
         .route("/v1/runs/{id}", get(runs::look::<R>).delete(runs::end::<R>))
         .route("/v1/runs/{id}/answers", post(runs::answer_call::<R>))
+        .route("/v1/runs/{id}/files", get(files::list::<R>))
+        .route("/v1/runs/{id}/files/{*path}", get(files::get::<R>))
         .route("/v1/check", post(about::check::<R>))
         .route("/v1/policies", get(about::policies::<R>))
         .route("/metrics", get(about::metrics::<R>))

@@ -25,7 +25,8 @@ os.symlink("/etc/passwd", "link")
 def folders(box: carboy.Sandbox) -> list[str]:
     """The folders of runs that the engine of a box has made."""
     assert box._pipe is not None
-    place = box._pipe.artifacts
+    # A server has no such folders.
+    place = getattr(box._pipe, "artifacts", None)
     return [] if place is None else os.listdir(place)
 
 

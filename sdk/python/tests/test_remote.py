@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import pickle
 import signal
 import time
 from collections.abc import Callable
@@ -295,3 +296,20 @@ def test_problems_are_the_exceptions_of_a_box() -> None:
     for text in (b"<html>\x1b[2J", b"[]", b"", b"{}"):
         error = problem_of(502, text)
         assert type(error) is carboy.EngineError and "\x1b" not in str(error) and error.hint
+
+
+def test_artifacts_are_fetched_by_whatever_name_they_have(server: Server) -> None:
+    code = "import os\nos.mkdir('a b')\nopen('a b/é%2f?#.txt', 'w').write('x' * 300_000)"
+    with carboy.Sandbox(url=server.url, key=server.key) as box:
+        (kept,) = box.run(code).artifacts
+        assert kept.path == "a b/é%2f?#.txt" and kept.read() == b"x" * 300_000
+        altered = carboy.Artifact(kept.path, kept.bytes, "0" * 64, None, kept._kept)
+        with pytest.raises(carboy.EngineError, match="altered"):
+            altered.read()
+        missing = carboy.Artifact("b", kept.bytes, kept.sha256, None, kept._kept)
+        with pytest.raises(carboy.RequestError, match="gone") as gone:
+            missing.read()
+        assert gone.value.hint
+        assert pickle.loads(pickle.dumps(kept)) == kept
+    # A server has it for a while, whoever has asked.
+    assert kept.read() == b"x" * 300_000

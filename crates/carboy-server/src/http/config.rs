@@ -96,6 +96,8 @@ pub struct TenantConfig {
     pub burst: u32,
     /// Processor time in a minute, in seconds, in the long run. `None` means that only the other bounds hold.
     pub cpu_seconds_per_minute: Option<f64>,
+    /// Bytes of files that its runs left and that are kept.
+    pub files_bytes: u64,
 }
 
 impl Default for TenantConfig {
@@ -107,6 +109,7 @@ impl Default for TenantConfig {
             runs_per_second: None,
             burst: 16,
             cpu_seconds_per_minute: None,
+            files_bytes: 256 << 20,
         }
     }
 }

@@ -13,6 +13,7 @@ use super::metrics::{Gauges, Metrics};
 use super::problem::Problem;
 use super::seat::Seats;
 use super::shares::Shares;
+use super::shelf::Shelves;
 use super::tenants::{ConfigFault, Tenants};
 use crate::desk::Desk;
 
@@ -61,10 +62,25 @@ pub struct Door<R> {
     pub(super) busy: Arc<Shares>,
     /// Bytes of bodies whose runs are not over, and of answers that are still to be sent.
     pub(super) memory: Arc<Shares>,
+    /// Files that runs left.
+    pub(super) shelves: Shelves,
     hosts: Vec<String>,
     origins: Vec<String>,
     standing: watch::Sender<Standing>,
     log: Log,
+}
+
+/// How often files are looked for that are there for too long.
+const SWEEP: Duration = Duration::from_secs(30);
+
+/// Removes files that are there for too long, also of tenants that ask for nothing.
+pub(super) async fn sweep<R: Runner>(door: Arc<Door<R>>) {
+    loop {
+        tokio::time::sleep(SWEEP).await;
+        let door = door.clone();
+        // It cannot panic, and if it did, the next may work.
+        tokio::task::spawn_blocking(move || door.shelves.forget()).await.ok();
+    }
 }
 
 impl<R: Runner> Door<R> {
@@ -99,6 +115,7 @@ impl<R: Runner> Door<R> {
             checks: Arc::new(Semaphore::new(CHECKS)),
             busy: Shares::new(for_tenants, count, 1),
             memory: Shares::new(bounds.bodies_bytes, count, bounds.body_bytes),
+            shelves: Shelves::new(config.tenants.values().map(|tenant| tenant.files_bytes)),
             hosts,
             origins: config.origins.clone(),
             standing: watch::Sender::new(Standing::Starting),

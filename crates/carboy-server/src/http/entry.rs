@@ -109,7 +109,7 @@ pub(super) async fn enter<R: Runner>(
     // Whatever a guest wrote, no browser takes it for a page or keeps it.
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    let nothing = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
+    let nothing = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'; sandbox");
     headers.insert(CONTENT_SECURITY_POLICY, nothing);
     response
 }

@@ -52,11 +52,10 @@ impl Wishes {
                 }
                 ("artifacts", "none") => wishes.artifacts = ArtifactWish::None,
                 ("artifacts", "list") => wishes.artifacts = ArtifactWish::List,
+                ("artifacts", "keep") => wishes.artifacts = ArtifactWish::Keep,
                 _ => {
                     return Err(Problem::request("the query has a part that is not known here")
-                        .hint(
-                            "it may say deadline_ms=NUMBER and artifacts=none or artifacts=list",
-                        ));
+                        .hint("it may say deadline_ms=NUMBER and artifacts=none, list or keep"));
                 }
             }
         }
@@ -160,7 +159,9 @@ async fn begin<R: Runner>(
         deadline,
         artifacts: wishes.artifacts,
     };
-    let under_way = door.desk.start(id.clone(), order).map_err(|_taken| Problem::engine())?;
+    let shelf = door.shelves.of(caller.tenant.number).clone();
+    let started = door.desk.start_keeping(id.clone(), order, Some(shelf));
+    let under_way = started.map_err(|_taken| Problem::engine())?;
     // Whoever told it to end found no run at the desk if that was a moment ago.
     if ticket.stop().is_some() {
         door.desk.cancel(&id);
@@ -291,7 +292,7 @@ mod tests {
         for wrong in [
             "deadline_ms=-1",
             "deadline_ms=",
-            "artifacts=keep",
+            "artifacts=all",
             "wait=1",
             "deadline_ms=99999999999999999999",
         ] {

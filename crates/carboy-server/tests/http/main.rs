@@ -4,5 +4,6 @@
 
 mod bounds;
 mod door;
+mod files;
 mod server;
 mod streams;

@@ -3,9 +3,11 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use carboy_engine::{Busy, Call, Chunk, EngineError, Load, RunError, RunOptions, Runner, Stream};
+use carboy_engine::{
+    Artifacts, Busy, Call, Chunk, EngineError, Load, RunError, RunOptions, Runner, Stream,
+};
 use carboy_protocol::pipe::FromEngine;
-use carboy_protocol::{Job, Outcome, Policy, PythonVersion, Usage};
+use carboy_protocol::{Artifact, Job, Outcome, Policy, PythonVersion, Usage};
 use carboy_server::Desk;
 use carboy_server::http::{
     self, Closing, Door, DoorConfig, KeyConfig, Listener, Scope, Standing, TenantConfig,
@@ -57,6 +59,27 @@ pub fn outcome() -> Outcome {
         FromEngine::Outcome { outcome, .. } => *outcome,
         other => panic!("{other:?}"),
     }
+}
+
+/// What a run leaves that leaves something.
+pub const LEFT: [(&str, &str, Option<&str>); 3] = [
+    ("out/\u{e9} 1.html", "<script>alert(1)</script>", Some("text/html")),
+    ("plot.png", "0123456789", Some("image/png")),
+    ("empty", "", None),
+];
+
+fn leave(run: &str, wish: &Artifacts) -> Vec<Artifact> {
+    let artifact = |(path, content, media_type): (&str, &str, Option<&str>)| {
+        let media_type = media_type.map(Into::into);
+        let sha256 = Some(http::key_digest(content));
+        let artifact =
+            Artifact { path: path.into(), bytes: content.len() as u64, sha256, media_type };
+        if let Artifacts::Keep(keeper) = wish {
+            keeper.keep(run, &artifact, &mut content.as_bytes()).unwrap();
+        }
+        artifact
+    };
+    LEFT.into_iter().map(artifact).collect()
 }
 
 impl Runner for Scripted {
@@ -115,6 +138,11 @@ impl Runner for Scripted {
                     Ok(long)
                 }
                 "panic" => panic!("as the script says"),
+                "leave" => {
+                    let mut left = answer_of;
+                    left.artifacts = leave(&left.id, &options.artifacts);
+                    Ok(left)
+                }
                 _ => answer,
             }
         };

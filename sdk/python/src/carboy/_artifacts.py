@@ -15,6 +15,8 @@ import secrets
 import shutil
 import tempfile
 import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Literal, SupportsIndex, overload
@@ -54,20 +56,47 @@ def remove_kept(place: str, line: bytes) -> None:
         remove_place(os.path.join(place, found[1].decode()))
 
 
-class Kept:
+class Kept(ABC):
+    """Where the content of one run's artifacts is."""
+
+    @abstractmethod
+    def open(self, artifact: Artifact) -> BinaryIO:
+        """The content of one of them, as a file to read from."""
+
+
+class KeptHere(Kept):
     """The folder of one run's artifacts, which goes when this does."""
 
     def __init__(self, folder: str) -> None:
-        self.folder = folder
+        self._folder = folder
         # Whoever ends the engine removes everything.
         weakref.finalize(self, _remove, folder, os.getpid()).atexit = False
 
-    def __copy__(self) -> Kept:
+    def open(self, artifact: Artifact) -> BinaryIO:
+        assert artifact.sha256 is not None
+        try:
+            return open(os.path.join(self._folder, artifact.sha256), "rb")
+        except FileNotFoundError:
+            raise RequestError(
+                f"the content of {artifact.path!r} is gone, because its sandbox was closed",
+                hint="read or save artifacts before that",
+            ) from None
+
+    def __copy__(self) -> KeptHere:
         return self
 
-    def __deepcopy__(self, memo: object) -> Kept:
+    def __deepcopy__(self, memo: object) -> KeptHere:
         # A copy would not keep the folder.
         return self
+
+
+# A directory of this host that has a folder for each run, or what finds the content of a run by its id.
+Place = str | Callable[[str], Kept]
+
+
+def kept_at(place: Place, run: str) -> Kept:
+    """Where the content of a run's artifacts is."""
+    return KeptHere(f"{place}/{run}") if isinstance(place, str) else place(run)
 
 
 def _remove(folder: str, owner: int) -> None:
@@ -102,13 +131,7 @@ class Artifact:
                 f"the content of {self.path!r} was not kept",
                 hint='use a sandbox with artifacts="keep"',
             )
-        try:
-            return open(os.path.join(self._kept.folder, self.sha256), "rb")
-        except FileNotFoundError:
-            raise RequestError(
-                f"the content of {self.path!r} is gone, because its sandbox was closed",
-                hint="read or save artifacts before that",
-            ) from None
+        return self._kept.open(self)
 
     def save(self, folder: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Writes the file below a folder, under its own path, and returns where.

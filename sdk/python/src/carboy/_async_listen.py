@@ -22,7 +22,7 @@ async def next_of(pipe: AsyncLink, run: AsyncRun) -> Chunk | Outcome:
     """The next output or the outcome of a run. Tool calls are served meanwhile."""
     while True:
         said = await pipe.wait(run)
-        found = heard(said, pipe.artifacts)
+        found = heard(said, pipe.place)
         if isinstance(found, (Chunk, Outcome)):
             return found
         if isinstance(found, Preloaded):

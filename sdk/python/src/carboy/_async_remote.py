@@ -193,9 +193,11 @@ class AsyncRemote(Remote, AsyncLink):
             for task in self._others:
                 task.cancel()
         self._forget_idle()
+        self.client.close()
 
     def after_fork(self) -> None:
         self.over = True
+        self.client.after_fork()
         for connection in list(self._used):
             self._drop(connection)
         self._forget_idle()

@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Iterable
 from typing import Any, Generic, TypeVar
 
-from ._artifacts import ArtifactWish
+from ._artifacts import ArtifactWish, Place
 from ._check import Violation, violations
 from ._client import remote_violations
 from ._errors import RequestError
@@ -155,7 +155,7 @@ class Stream(Generic[P, R]):
 
 
 def heard(
-    said: bytes | BaseException, place: str | None
+    said: bytes | BaseException, place: Place | None
 ) -> Chunk | Outcome | Preloaded | dict[str, Any] | None:
     """A message for the caller of a run; a dict if it is a tool call.
 

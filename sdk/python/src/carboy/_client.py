@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import socket
+import tempfile
 import threading
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, BinaryIO
+from urllib.parse import quote
 
 from ._address import Address
+from ._artifacts import Artifact, Kept
 from ._check import Violation, violation_of
 from ._connection import CONNECT_SECONDS, READ_SIZE, Connection, Tls, unreachable
 from ._errors import EngineError, RequestError
@@ -75,15 +79,30 @@ class Client:
         connection.close()
 
     def ask(
-        self, method: str, path: str, body: bytes | None = None, kind: str = "application/json"
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        kind: str = "application/json",
+        take: Callable[[bytes], object] | None = None,
     ) -> tuple[Answer, bytes]:
-        """One request and the whole of its answer, whatever its status."""
+        """One request and the whole of its answer, whatever its status.
+
+        With `take`, the body of one that is a success goes there, in parts.
+        """
         head = self.address.request(method, path, body, content_type(body, kind))
         connection = self.take()
         while True:
             answer = Answer()
             parts: list[bytes] = []
-            steps = connection.steps(exchange(answer, head, body or b"", parts.append))
+
+            def hear(part: bytes, answer: Answer = answer, parts: list[bytes] = parts) -> None:
+                if take is not None and answer.status == 200:
+                    take(part)
+                else:
+                    parts.append(part)
+
+            steps = connection.steps(exchange(answer, head, body or b"", hear))
             try:
                 drive(connection.socket, steps)
             except (OSError, Broken) as error:
@@ -124,6 +143,54 @@ class Client:
         """In a forked child: the connections are the parent's."""
         self._lock = threading.Lock()
         self.close()
+
+
+class KeptThere(Kept):
+    """The artifacts of one run, which a server has for some minutes."""
+
+    def __init__(self, client: Client, run: str) -> None:
+        self._client = client
+        self._run = run
+
+    def open(self, artifact: Artifact) -> BinaryIO:
+        file = tempfile.TemporaryFile(prefix="carboy-")
+        digest = hashlib.sha256()
+
+        def take(part: bytes) -> None:
+            digest.update(part)
+            file.write(part)
+
+        try:
+            path = f"/v1/runs/{self._run}/files/{quote(artifact.path)}"
+            answer, text = self._client.ask("GET", path, take=take)
+            if answer.status == 404:
+                raise RequestError(
+                    f"the content of {artifact.path!r} is gone",
+                    hint="a server keeps files for some minutes, the newest first: read or save them sooner",
+                )
+            if answer.status != 200:
+                raise problem_of(answer.status, text)
+            if digest.hexdigest() != artifact.sha256:
+                raise EngineError(f"the content of {artifact.path!r} arrived altered")
+            file.seek(0)
+        except BaseException:
+            file.close()
+            raise
+        return file
+
+    def __copy__(self) -> KeptThere:
+        return self
+
+    def __deepcopy__(self, memo: object) -> KeptThere:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Another process has no connection, and must not have the key.
+        return (_nothing, ())
+
+
+def _nothing() -> None:
+    return None
 
 
 def content_type(body: bytes | None, kind: str = "application/json") -> str:

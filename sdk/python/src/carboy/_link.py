@@ -9,6 +9,7 @@ import asyncio
 import threading
 from abc import ABC, abstractmethod
 
+from ._artifacts import Place
 from ._run import Run
 
 
@@ -39,7 +40,7 @@ class Link(ABC):
     """A way to an engine and its runs."""
 
     # Where the content of artifacts is kept, if it is.
-    artifacts: str | None
+    place: Place | None
     # Held while runs are submitted, told something, or finished.
     lock: threading.Lock
     # Nothing can be submitted any more, and nothing will arrive.

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from . import _explain, _html
-from ._artifacts import Kept
+from ._artifacts import Place, kept_at
 from ._errors import CarboyError
 from ._frames import Library, frame_of
 from ._limits import UNITS
@@ -20,16 +20,16 @@ class Outcome(Record):
     """What came of a run."""
 
     @classmethod
-    def from_dict(cls, body: Mapping[str, Any], place: str | None = None) -> Outcome:
+    def from_dict(cls, body: Mapping[str, Any], place: Place | None = None) -> Outcome:
         """The outcome that the engine wrote. `to_dict` keeps what is not known here.
 
-        `place` is the directory into which the engine wrote the content of artifacts.
+        `place` is where the engine has the content of artifacts.
         """
         made = object.__new__(cls)
         made.__dict__["_body"] = body
         artifacts = body["artifacts"]
         if artifacts and place is not None and "sha256" in artifacts[0]:
-            made.__dict__["_kept"] = Kept(f"{place}/{body['id']}")
+            made.__dict__["_kept"] = kept_at(place, body["id"])
         return made
 
     def raise_for_error(self) -> Outcome:
@@ -73,7 +73,7 @@ class SessionOutcome(Outcome):
     """What is to be known about that state, such as threads that are gone."""
 
     @classmethod
-    def from_message(cls, body: Mapping[str, Any], place: str | None = None) -> SessionOutcome:
+    def from_message(cls, body: Mapping[str, Any], place: Place | None = None) -> SessionOutcome:
         """The outcome in a message about a run of a session. See `Outcome.from_dict`."""
         made = cls.from_dict(body["outcome"], place)
         assert isinstance(made, SessionOutcome)

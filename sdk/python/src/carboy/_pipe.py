@@ -34,7 +34,7 @@ class Pipe(Channel, Link):
 
     def __init__(self, settings: Settings) -> None:
         # Where the engine keeps artifacts, if it does. It makes the folder and removes it.
-        self.artifacts = new_place() if settings.artifacts == "keep" else None
+        self.place = self.artifacts = new_place() if settings.artifacts == "keep" else None
         super().__init__(settings.options(self.artifacts))
         self.progress = Progress(settings.starting())
         # The version of the interpreter, once the engine is ready.

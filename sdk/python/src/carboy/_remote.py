@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import threading
 import time
+from functools import partial
 
 from ._address import Address
+from ._client import Client, KeptThere
 from ._connection import Connection
 from ._errors import BusyError, CarboyError, EngineError, EngineGoneError, RequestError
 from ._http import Answer, Events, Steps, exchange
@@ -82,10 +84,10 @@ class Remote(Link):
 
     def __init__(self, settings: Settings, address: Address) -> None:
         self.address = address
-        self.artifacts = None
+        self.client = Client(address)
+        self.place = partial(KeptThere, self.client) if settings.artifacts == "keep" else None
         self.python = None
-        wish = "none" if settings.artifacts == "none" else "list"
-        self.runs_path = f"/v1/runs?artifacts={wish}"
+        self.runs_path = f"/v1/runs?artifacts={settings.artifacts}"
         self.lock = threading.Lock()
         # No more runs are accepted.
         self.over = False

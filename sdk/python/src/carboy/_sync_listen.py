@@ -18,7 +18,7 @@ def next_of(pipe: SyncLink, run: SyncRun) -> Chunk | Outcome:
     """The next output or the outcome of a run. Tool calls are served meanwhile."""
     while True:
         said = pipe.wait(run)
-        found = heard(said, pipe.artifacts)
+        found = heard(said, pipe.place)
         if isinstance(found, (Chunk, Outcome)):
             return found
         if isinstance(found, Preloaded):

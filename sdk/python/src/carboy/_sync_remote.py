@@ -7,7 +7,7 @@ import threading
 import time
 
 from ._address import Address
-from ._client import Client, advanced
+from ._client import advanced
 from ._connection import Connection
 from ._errors import BusyError, CarboyError
 from ._http import Broken, Over, Step, Steps
@@ -40,7 +40,6 @@ class SyncRemote(Remote, SyncLink):
 
     def __init__(self, settings: Settings, address: Address) -> None:
         super().__init__(settings, address)
-        self.client = Client(address)
         self._turns = threading.Condition(self.lock)
         self._legs: dict[Run, _Leg] = {}
 
