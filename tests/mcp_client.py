@@ -15,8 +15,10 @@ import tempfile
 import zlib
 from typing import Any
 
+import httpx2
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, ImageContent, TextContent
 
 PROGRAM, PYTHON = sys.argv[1:]
@@ -203,6 +205,46 @@ async def narrow() -> None:
         assert result.is_error and texts(result)[0].startswith("error: rejected"), texts(result)
 
 
+async def over_http() -> None:
+    """The same door in `carboy serve`, behind a key."""
+    process = await asyncio.create_subprocess_exec(
+        *(PROGRAM, "serve", "--listen", "127.0.0.1:0", "--python", PYTHON, "--preload", "json"),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    try:
+        assert process.stdout is not None
+        said = (await process.stdout.readuntil(b"Try it:")).decode().split()
+        url = next(word for word in said if word.startswith("http://"))
+        key = next(word for word in said if word.startswith("carboy_"))
+        for mode in ("auto", "legacy"):
+            async with (
+                httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}, timeout=300) as http,
+                Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=mode) as client,
+            ):
+                tools = (await client.list_tools()).tools
+                assert [tool.name for tool in tools] == ["run_python"], tools
+                assert "importing takes no time: `json`" in (tools[0].description or "")
+                result = await client.call_tool("run_python", {"code": "print('hi')\n6 * 7"})
+                assert framed(result, RESULT) == "42" and framed(result, OUTPUT) == "hi"
+                runs = (await http.get(f"{url}/v1/runs")).json()
+                assert run_id(result) in runs["ended"], runs
+        async with httpx2.AsyncClient(timeout=300) as http:
+            call = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+            for headers in ({}, {"Authorization": "Bearer carboy_0"}):
+                assert (
+                    await http.post(f"{url}/mcp", json=call, headers=headers)
+                ).status_code == 401
+            headers = {"Authorization": f"Bearer {key}"}
+            page = {**headers, "Origin": "http://evil.example"}
+            assert (await http.post(f"{url}/mcp", json=call, headers=page)).status_code == 403
+            other = {**headers, "Host": "evil.example"}
+            assert (await http.post(f"{url}/mcp", json=call, headers=other)).status_code == 421
+            assert (await http.get(f"{url}/mcp", headers=headers)).status_code == 405
+    finally:
+        process.terminate()
+        await process.wait()
+
+
 async def main() -> None:
     """All of it."""
     async with server() as client:
@@ -210,9 +252,9 @@ async def main() -> None:
     async with server(mode="legacy") as client:
         result = await client.call_tool("run_python", {"code": "6 * 7"})
         assert framed(result, RESULT) == "42"
-    await asyncio.gather(narrow(), limit())
+    await asyncio.gather(narrow(), limit(), over_http())
     print(
-        "mcp: the official client lists tools, runs code, sees pictures, reads files and holds sessions"
+        "mcp: the official client runs code, sees pictures, reads files and holds sessions; over HTTP too"
     )
 
 

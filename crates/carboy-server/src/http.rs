@@ -14,6 +14,7 @@ mod entry;
 mod files;
 mod held;
 mod key;
+mod mcp;
 mod metrics;
 mod name;
 mod pieces;
@@ -28,13 +29,14 @@ mod stream;
 mod survey;
 mod tenant;
 mod tenants;
+mod watch;
 
 use std::sync::Arc;
 
 use axum::routing::{get, post};
 use axum::{Router, middleware};
 use carboy_engine::Runner;
-use tokio::sync::watch;
+use tokio::sync::watch::Receiver;
 
 use problem::Problem;
 
@@ -46,11 +48,7 @@ pub use tenants::ConfigFault;
 
 /// Serves a door until it is told to close. Every run that was accepted is answered before it returns, as long as its
 /// caller is there to hear it.
-pub async fn serve<R: Runner>(
-    door: Arc<Door<R>>,
-    listener: Listener,
-    closing: watch::Receiver<Closing>,
-) {
+pub async fn serve<R: Runner>(door: Arc<Door<R>>, listener: Listener, closing: Receiver<Closing>) {
     let router = routes(&door);
     let sweeper = tokio::spawn(door::sweep(door.clone()));
     accept::accept(door, router, listener, closing).await;
@@ -66,11 +64,13 @@ fn routes<R: Runner>(door: &Arc<Door<R>>) -> Router {
         .route("/v1/runs/{id}/files/{*path}", get(files::get::<R>))
         .route("/v1/check", post(about::check::<R>))
         .route("/v1/policies", get(about::policies::<R>))
+        .route("/mcp", post(mcp::post::<R>).fallback(mcp::other))
         .route("/metrics", get(about::metrics::<R>))
         .route("/healthz", get(about::health))
         .route("/readyz", get(about::ready::<R>))
         .fallback(async || Problem::not_found())
         .method_not_allowed_fallback(async || Problem::method())
         .layer(middleware::from_fn_with_state(door.clone(), entry::enter::<R>))
+        .layer(middleware::from_fn_with_state(door.clone(), watch::watch::<R>))
         .with_state(door.clone())
 }

@@ -27,5 +27,6 @@ pub mod http;
 mod line;
 pub mod mcp;
 pub mod pipe;
+pub mod telemetry;
 
 pub use desk::{Desk, End, Event, Order, Taken, UnderWay, Work};

@@ -22,11 +22,12 @@ use rmcp::service::{ServerInitializeError, serve_server};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::desk::Desk;
-use handler::Handler;
 use place::Own;
 use shelf::Shelf;
 
 pub use about::About;
+pub(crate) use handler::Handler;
+pub(crate) use place::Place;
 
 /// Serves one client that started this process, until it is gone. What is still running then is ended.
 pub async fn serve<R: Sessions>(
@@ -38,7 +39,7 @@ pub async fn serve<R: Sessions>(
     let shelf = Arc::new(Shelf::default());
     let desk = Arc::new(Desk::new(runner).keeping(shelf.clone()));
     let place = Own::new(desk.clone(), about, shelf);
-    let served = match serve_server(Handler::new(place), (input, output)).await {
+    let served = match serve_server(Handler::new(Arc::new(place)), (input, output)).await {
         Ok(running) => running.waiting().await.map(drop).map_err(io::Error::other),
         // It left before it said what it wants.
         Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),

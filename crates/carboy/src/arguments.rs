@@ -13,6 +13,7 @@ use crate::kernel::arguments::Kernel;
 use crate::memory_budget::MemoryBudget;
 use crate::recording::{Recording, Records};
 use crate::runs::arguments::Runs;
+use crate::serve_log::LogForm;
 use crate::session::arguments::Session;
 
 /// Runs Python that nobody has reviewed, sealed by the kernel.
@@ -123,6 +124,12 @@ pub struct Serve {
     /// The walls of the one tenant that there is without settings
     #[arg(long, value_name = "WALLS", conflicts_with = "config")]
     pub walls: Option<WallsName>,
+    /// What to write to standard error: failures of carboy's own as text, or as JSON every request and run too
+    #[arg(long, value_name = "FORM", default_value = "text")]
+    pub log: LogForm,
+    /// Send traces to this collector, by OTLP over HTTP, such as http://localhost:4318
+    #[arg(long, value_name = "URL")]
+    pub otlp: Option<String>,
     /// Print a new key and what to write into the settings for it, and serve nothing
     #[arg(long)]
     pub new_key: bool,

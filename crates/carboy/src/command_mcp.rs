@@ -29,7 +29,7 @@ pub async fn serve(arguments: Mcp) -> Result<std::process::ExitCode, Failure> {
     let runner = Recorder::open(engine, records)?;
     // The first run of a model finds a warm interpreter. If it cannot be started, that run says why.
     runner.run_with(Job::new("").with_policy(policy), RunOptions::default()).await.ok();
-    let about = About { job, python, preloads: choice.preload, sessions };
+    let about = About { job, python, preloads: choice.preload, sessions, files: true };
     let ends = Ends::standard().map_err(Failure::os("watch the client's ends"))?;
     let (input, output) = ends.split();
     mcp::serve(runner, about, input, output).await?;

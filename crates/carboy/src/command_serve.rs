@@ -2,14 +2,14 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::mpsc;
 
 use carboy_engine::{Config, Engine, Installation, RunError};
 use carboy_protocol::{ExitCode, Policy};
 use carboy_server::Desk;
 use carboy_server::http::{
-    self, Closing, Door, DoorConfig, KeyConfig, Listener, Log, Scope, TenantConfig,
+    self, Closing, Door, DoorConfig, KeyConfig, Listener, Scope, TenantConfig,
 };
+use carboy_server::telemetry::{Exporter, Telemetry};
 use carboy_store::Recorder;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
@@ -17,8 +17,8 @@ use tokio::sync::watch;
 
 use crate::arguments::Serve;
 use crate::failure::{Failure, print};
-use crate::guest_text::one_line;
 use crate::readiness::try_out;
+use crate::serve_log;
 
 /// Where it listens if nobody says otherwise.
 const USUAL: &str = "127.0.0.1:8722";
@@ -28,9 +28,6 @@ const DESCRIPTORS: u64 = 65_536;
 
 /// How many of them connections leave to the engine: for the runs and standing jars of a small machine.
 const OF_ENGINE: usize = 640;
-
-/// How many failures wait to be written. Who does not read them misses some.
-const UNREAD: usize = 256;
 
 pub async fn serve(arguments: Serve) -> Result<std::process::ExitCode, Failure> {
     if arguments.new_key {
@@ -49,6 +46,7 @@ pub async fn serve(arguments: Serve) -> Result<std::process::ExitCode, Failure> 
     // The engine has what it needs, and connections have the rest.
     let rest = raise_descriptors().saturating_sub(OF_ENGINE).max(64);
     config.bounds.connections = config.bounds.connections.min(rest);
+    config.preloads = arguments.preload.clone();
     let engine = Engine::new(Config {
         preload: arguments.preload,
         gate: arguments.budget.gate(),
@@ -59,10 +57,18 @@ pub async fn serve(arguments: Serve) -> Result<std::process::ExitCode, Failure> 
     })?;
     let python = engine.python().language;
     let recorder = Recorder::open(engine, arguments.records.config()?)?;
-    let door = Door::new(Desk::new(recorder), python, &config, log()).map_err(|fault| {
+    let (log, lines, writer) = serve_log::start(arguments.log);
+    let door = Door::new(Desk::new(recorder), python, &config, log).map_err(|fault| {
         let hint = "docs/serve.md describes every setting";
         Failure::usage(format!("the settings cannot be used: {fault}"), hint)
     })?;
+    let spans = arguments.otlp.as_deref().map(Exporter::start).transpose().map_err(|fault| {
+        let hint = "name a collector that takes OTLP over HTTP: --otlp http://localhost:4318";
+        Failure::usage(fault.to_string(), hint)
+    })?;
+    if lines.is_some() || spans.is_some() {
+        door.observe(Telemetry { lines, spans });
+    }
     let listener = Listener::bind(&place).await.map_err(|error| {
         Failure::usage(
             format!("cannot listen on {place}: {error}"),
@@ -74,10 +80,14 @@ pub async fn serve(arguments: Serve) -> Result<std::process::ExitCode, Failure> 
     print(&welcome(&listener.place().map_err(Failure::os("name the listener"))?, key.as_deref()))?;
     let ceilings = config.tenants.values().map(|tenant| tenant.ceiling.clone()).collect();
     let trial = tokio::spawn(try_out(door.clone(), ceilings));
-    http::serve(door, listener, closing).await;
+    http::serve(door.clone(), listener, closing).await;
     trial.abort();
     // What it laid out is removed.
     trial.await.ok();
+    if let Some(telemetry) = door.telemetry() {
+        telemetry.flush().await;
+    }
+    writer.flush();
     Ok((ExitCode::Ok as u8).into())
 }
 
@@ -174,24 +184,4 @@ fn welcome(place: &str, key: Option<&str>) -> String {
         );
     }
     text
-}
-
-/// Writes failures to standard error, on a thread that may wait for whoever reads there.
-fn log() -> Log {
-    let (sender, receiver) = mpsc::sync_channel::<String>(UNREAD);
-    let writer = std::thread::Builder::new().name("log".into()).spawn(move || {
-        use std::io::Write;
-        for line in receiver {
-            // If nobody reads, there is nobody to tell.
-            std::io::stderr().write_all(line.as_bytes()).ok();
-        }
-    });
-    // Without a thread nothing is written, and everything else works.
-    drop(writer);
-    Box::new(move |told| {
-        let failure = told.error.failure();
-        let causes: String = failure.causes.iter().map(|cause| format!(": {cause}")).collect();
-        let line = one_line(&format!("request {}: {}{causes}", told.request, failure.message));
-        sender.try_send(format!("{line}\n")).ok();
-    })
 }

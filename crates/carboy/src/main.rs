@@ -34,6 +34,7 @@ mod policy_file;
 mod readiness;
 mod recording;
 mod runs;
+mod serve_log;
 mod session;
 mod traceback;
 

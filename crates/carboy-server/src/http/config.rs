@@ -20,6 +20,9 @@ pub struct DoorConfig {
     pub origins: Vec<String>,
     /// How much a client can take.
     pub bounds: Bounds,
+    /// The modules that are imported before runs begin, which models are told of. Whoever starts the door knows.
+    #[serde(skip)]
+    pub preloads: Vec<String>,
     /// Who may come in.
     pub tenants: BTreeMap<String, TenantConfig>,
 }

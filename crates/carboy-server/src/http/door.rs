@@ -1,6 +1,6 @@
 //! The door itself: what every handler needs.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::http::HeaderValue;
@@ -16,6 +16,7 @@ use super::shares::Shares;
 use super::shelf::Shelves;
 use super::tenants::{ConfigFault, Tenants};
 use crate::desk::Desk;
+use crate::telemetry::Telemetry;
 
 /// One connection in so many is kept for those who have not shown a key.
 const FOR_STRANGERS: usize = 8;
@@ -64,6 +65,8 @@ pub struct Door<R> {
     pub(super) memory: Arc<Shares>,
     /// Files that runs left.
     pub(super) shelves: Shelves,
+    pub(super) preloads: Vec<String>,
+    telemetry: OnceLock<Telemetry>,
     hosts: Vec<String>,
     origins: Vec<String>,
     standing: watch::Sender<Standing>,
@@ -116,12 +119,24 @@ impl<R: Runner> Door<R> {
             busy: Shares::new(for_tenants, count, 1),
             memory: Shares::new(bounds.bodies_bytes, count, bounds.body_bytes),
             shelves: Shelves::new(config.tenants.values().map(|tenant| tenant.files_bytes)),
+            preloads: config.preloads.clone(),
+            telemetry: OnceLock::new(),
             hosts,
             origins: config.origins.clone(),
             standing: watch::Sender::new(Standing::Starting),
             bounds,
             log,
         }))
+    }
+
+    /// Tells of every request and run from now on. The first that is told stays.
+    pub fn observe(&self, telemetry: Telemetry) {
+        self.telemetry.set(telemetry).ok();
+    }
+
+    /// Who is told of requests and runs, if somebody is.
+    pub fn telemetry(&self) -> Option<&Telemetry> {
+        self.telemetry.get()
     }
 
     /// Says whether runs are taken. A door that drains goes on draining.
@@ -173,6 +188,7 @@ impl<R: Runner> Door<R> {
         Gauges {
             load: self.desk.runner().load(),
             connections: self.seats.count(),
+            spans: self.telemetry().map_or((0, 0), Telemetry::spans),
             ready: self.standing() == Standing::Ready,
             tenants: tenants
                 .map(|tenant| (tenant.name.clone(), tenant.under_way(), tenant.runs_at_once))

@@ -26,8 +26,9 @@ use super::problem::{Code, Problem};
 use super::seat::Seat;
 use super::tenant::Tenant;
 use super::tenants::Found;
+use crate::telemetry::Trace;
 
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The longest id of a request that a client may choose.
 const MAX_ID: usize = 64;
@@ -40,10 +41,16 @@ const OPEN: [&str; 2] = ["/healthz", "/readyz"];
 pub(super) struct Caller {
     pub tenant: Arc<Tenant>,
     pub request: String,
+    /// What it belongs to.
+    pub trace: Option<Trace>,
     /// The connection that it came on.
     seat: Option<Arc<Seat>>,
     scopes: Vec<Scope>,
 }
+
+/// Whose request an answer is for.
+#[derive(Clone)]
+pub(super) struct Whose(pub Arc<Tenant>);
 
 impl Caller {
     /// Counts the bytes of an answer as the tenant's until all of it is sent. It is sent also if that is more than the
@@ -88,7 +95,12 @@ pub(super) async fn enter<R: Runner>(
     let mut response = match admit(&door, request, &id) {
         Ok(None) => cors::yes(),
         Ok(Some((request, held))) => {
-            let response = next.run(request).await;
+            let caller = request.extensions().get::<Caller>();
+            let whose = caller.map(|caller| Whose(caller.tenant.clone()));
+            let mut response = next.run(request).await;
+            if let Some(whose) = whose {
+                response.extensions_mut().insert(whose);
+            }
             match held {
                 Some(held) => response.map(|body| Body::new(Held::new(body, held))),
                 None => response,
@@ -138,7 +150,8 @@ fn admit<R: Runner>(door: &Door<R>, mut request: Request, id: &str) -> Result<Ad
         return Ok(None);
     }
     let seat = request.extensions().get::<Arc<Seat>>().cloned();
-    let caller = caller(door, request.headers(), id, seat.clone())?;
+    let mut caller = caller(door, request.headers(), id, seat.clone())?;
+    caller.trace = request.extensions().get().copied();
     // From here on the connection is not taken away for another.
     let busy = door.busy.take(caller.tenant.number, 1).ok_or_else(|| {
         let detail = "this tenant has as many requests under way as connections are left for it";
@@ -210,7 +223,9 @@ fn caller<R: Runner>(
     };
     let key = key.ok_or_else(|| refused("key", "this request has no key"))?;
     match door.tenants.find(key, SystemTime::now()) {
-        Found::Valid(tenant, scopes) => Ok(Caller { tenant, request: id.into(), seat, scopes }),
+        Found::Valid(tenant, scopes) => {
+            Ok(Caller { tenant, request: id.into(), trace: None, seat, scopes })
+        }
         Found::Expired => Err(refused("key_expired", "this key has expired")),
         Found::Unknown => Err(refused("key", "this key is not known here")),
     }

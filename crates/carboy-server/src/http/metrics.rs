@@ -60,6 +60,8 @@ pub(super) struct Gauges {
     pub ready: bool,
     /// By tenant: runs under way, and how many there may be.
     pub tenants: Vec<(String, usize, usize)>,
+    /// Spans that a collector took, and those that were dropped.
+    pub spans: (u64, u64),
 }
 
 impl Metrics {
@@ -186,6 +188,13 @@ impl Page {
 
     fn gauges(&mut self, gauges: &Gauges) {
         self.gauge("carboy_ready", "Whether runs are taken.", f64::from(u8::from(gauges.ready)));
+        for (name, help, count) in [
+            ("carboy_spans_sent_total", "Spans that the collector took.", gauges.spans.0),
+            ("carboy_spans_dropped_total", "Spans that it did not get.", gauges.spans.1),
+        ] {
+            self.family(name, "counter", help);
+            self.line(name, &[], count as f64);
+        }
         self.gauge("carboy_connections", "Open connections.", gauges.connections as f64);
         if let Some(load) = &gauges.load {
             self.gauge("carboy_runs_running", "Runs that have a place.", load.running as f64);
@@ -233,7 +242,8 @@ mod tests {
             metrics.lock().denial(&denial(odd));
         }
         assert_eq!(metrics.lock().denials.len(), DENIALS + 1);
-        let gauges = Gauges { load: None, connections: 3, ready: true, tenants: vec![] };
+        let gauges =
+            Gauges { load: None, connections: 3, ready: true, tenants: vec![], spans: (0, 0) };
         let text = metrics.text(&gauges);
         assert!(
             text.contains("carboy_denials_total{layer=\"seccomp\",what=\"other\"} 108\n"),

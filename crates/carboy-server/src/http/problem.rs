@@ -110,6 +110,12 @@ impl Problem {
         Problem { hint: error.hint(), ..problem }
     }
 
+    /// What happened, and what to do about it.
+    pub fn words(&self) -> (String, Option<String>) {
+        let again = |time: Duration| format!("try again in {} s", time.as_secs().max(1));
+        (self.detail.clone(), self.retry_after.map(again).or_else(|| self.hint.clone()))
+    }
+
     /// The body, as JSON.
     pub fn json(&self) -> String {
         let written = Written {

@@ -16,7 +16,7 @@ use super::problem::Problem;
 use super::shares::Share;
 use super::tenant::{End, Stop, Ticket};
 use crate::desk::{self, Event, UnderWay};
-use crate::line;
+use crate::{line, telemetry};
 
 /// A run under way and all that ends with it.
 pub(super) struct Run<R: Runner> {
@@ -39,13 +39,13 @@ impl<R: Runner> Drop for Run<R> {
         };
         self.door.metrics.abandoned();
         self.door.desk.cancel(ticket.id());
-        let (door, room) = (self.door.clone(), self.room.take());
+        let (door, caller, room) = (self.door.clone(), self.caller.clone(), self.room.take());
         let last = async move {
             while let Some(event) = under_way.next().await {
                 if let Event::Ended(Ok(end)) = event
                     && let Some(outcome) = end.outcome()
                 {
-                    charge(&door, &ticket, &outcome);
+                    charge(&door, &ticket, &caller, &outcome);
                 }
             }
             drop((ticket, room));
@@ -110,7 +110,7 @@ impl<R: Runner> Run<R> {
     async fn written(&self, end: desk::End) -> Result<Bytes, Problem> {
         let outcome = end.outcome().ok_or_else(Problem::engine)?;
         if let Some(ticket) = &self.ticket {
-            charge(&self.door, ticket, &outcome);
+            charge(&self.door, ticket, &self.caller, &outcome);
         }
         let is_long = is_long(&outcome);
         let write = move || {
@@ -127,9 +127,13 @@ impl<R: Runner> Run<R> {
     }
 }
 
-fn charge<R: Runner>(door: &Door<R>, ticket: &Ticket, outcome: &Outcome) {
+fn charge<R: Runner>(door: &Door<R>, ticket: &Ticket, caller: &Caller, outcome: &Outcome) {
     door.metrics.outcome(outcome);
     ticket.tenant().used_cpu(outcome.usage.cpu_ms / 1e3);
+    if let (Some(telemetry), Some(trace)) = (door.telemetry(), caller.trace) {
+        let (request, tenant) = (&*caller.request, &*caller.tenant.name);
+        telemetry.run(&telemetry::Run { request, trace, tenant, outcome });
+    }
 }
 
 /// Whether writing it would hold up others.

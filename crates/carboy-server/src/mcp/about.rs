@@ -13,6 +13,8 @@ pub struct About {
     pub preloads: Vec<String>,
     /// Whether sessions can be held under that policy.
     pub sessions: bool,
+    /// Whether files that runs leave can be read. [`serve`](super::serve) keeps them.
+    pub files: bool,
 }
 
 /// The limits that a model can plan with. The others are told when they are crossed.
@@ -53,12 +55,16 @@ impl About {
                      other program."
                 ),
             },
-            "- The host's files are not there. Files can be written in the current directory; those that are left \
-             there can be read with `read_file`."
-                .into(),
+            "- The host's files are not there. Files can be written in the current directory.".into(),
             "- There is no standard input, and no `!pip` or other line that begins with `!` or `%`.".into(),
             format!("- A run may use: {}.", limits.join(", ")),
         ];
+        if self.files {
+            lines.push(
+                "- Files that are left in the current directory can be read with `read_file`."
+                    .into(),
+            );
+        }
         if !self.preloads.is_empty() {
             let names: Vec<_> = self.preloads.iter().map(|name| format!("`{name}`")).collect();
             let names = names.join(", ");

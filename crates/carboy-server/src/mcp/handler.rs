@@ -1,8 +1,9 @@
 //! What is done when a client lists or calls tools.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use carboy_engine::{RunError, Sessions};
+use carboy_protocol::pipe::RunFailure;
 use carboy_protocol::{FileSource, Job, Piece, Reply, SessionAsk};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, Implementation, ListToolsResult,
@@ -18,19 +19,19 @@ use super::answer;
 use super::arguments::{
     File, ListFiles, NamedState, OneSession, ReadFile, RunPython, SessionOpen, SessionRun, parsed,
 };
-use super::place::Own;
+use super::place::Place;
 use super::tools::{Name, tools};
 
 /// The server side of one client.
-pub(super) struct Handler<R> {
-    place: Own<R>,
+pub(crate) struct Handler<P> {
+    place: Arc<P>,
 }
 
 /// An answer, or one that says why not: a model reads both.
 type Called = Result<CallToolResult, CallToolResult>;
 
-impl<R: Sessions> Handler<R> {
-    pub fn new(place: Own<R>) -> Handler<R> {
+impl<P: Place> Handler<P> {
+    pub fn new(place: Arc<P>) -> Handler<P> {
         Handler { place }
     }
 
@@ -51,12 +52,12 @@ impl<R: Sessions> Handler<R> {
             }
             Name::ListFiles => {
                 let ListFiles { run } = read(arguments)?;
-                let files = self.place.shelf().list(&run);
+                let files = self.place.shelf().and_then(|shelf| shelf.list(&run));
                 files.map(|files| answer::files(&files)).ok_or_else(|| no_file(&run))
             }
             Name::ReadFile => {
                 let ReadFile { run, path, offset } = read(arguments)?;
-                let kept = self.place.shelf().get(&run, &path);
+                let kept = self.place.shelf().and_then(|shelf| shelf.get(&run, &path));
                 let kept = kept.ok_or_else(|| no_file(&format!("{run}, {path}")))?;
                 Ok(answer::file(&run, &kept, offset))
             }
@@ -65,8 +66,7 @@ impl<R: Sessions> Handler<R> {
                 let mut opening = self.place.about().opening();
                 opening.inputs.extend(inputs);
                 give(&mut opening.files, files)?;
-                let ask = SessionAsk::Open(Box::new(opening));
-                let session = self.place.open(ask, stop).await.map_err(told)?;
+                let session = self.place.open(opening, stop).await.map_err(told)?;
                 Ok(answer::done(format!("session \"{session}\" is open")))
             }
             Name::SessionRun => {
@@ -116,7 +116,7 @@ impl<R: Sessions> Handler<R> {
     }
 }
 
-impl<R: Sessions> ServerHandler for Handler<R> {
+impl<P: Place> ServerHandler for Handler<P> {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder().enable_tools().build();
         let own = Implementation::new("carboy", env!("CARGO_PKG_VERSION"));
@@ -171,8 +171,8 @@ fn give(
     Ok(())
 }
 
-fn told(error: RunError) -> CallToolResult {
-    answer::refused(&error.failure())
+fn told(failure: RunFailure) -> CallToolResult {
+    answer::refused(&failure)
 }
 
 fn no_file(what: &str) -> CallToolResult {

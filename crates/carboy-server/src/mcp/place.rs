@@ -1,16 +1,75 @@
-//! Where calls are carried out: the desk of this process, for its one client.
+//! Where calls are carried out, for one caller: at the desk of this process, or at that of an HTTP door.
 
+use std::future::ready;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use carboy_engine::{EngineError, RequestError, RunError, Sessions};
-use carboy_protocol::{ArtifactWish, Job, Outcome, Piece, Reply, SessionAsk};
+use carboy_protocol::pipe::RunFailure;
+use carboy_protocol::{ArtifactWish, Job, Opening, Outcome, Piece, Reply, SessionAsk};
 use tokio_util::sync::CancellationToken;
 
 use super::about::About;
 use super::shelf::Shelf;
 use crate::desk::{Desk, End, Event, Order, Taken, UnderWay, Work};
 
+/// Where the calls of one caller are carried out. Where files or sessions are not offered, nobody asks for them.
+pub(crate) trait Place: Send + Sync + 'static {
+    /// What holds for every run of the caller.
+    fn about(&self) -> &About;
+
+    /// Runs a job, until it is over or is to be stopped.
+    fn run(
+        &self,
+        job: Job,
+        stop: &CancellationToken,
+    ) -> impl Future<Output = Result<Outcome, RunFailure>> + Send;
+
+    /// The files that runs left.
+    fn shelf(&self) -> Option<&Shelf> {
+        None
+    }
+
+    /// Runs a piece of a session's code.
+    fn run_in(
+        &self,
+        session: &str,
+        _piece: Piece,
+        _stop: &CancellationToken,
+    ) -> impl Future<Output = Result<Reply, RunFailure>> + Send {
+        ready(Err(none(session).failure()))
+    }
+
+    /// Opens a session, and gives its name.
+    fn open(
+        &self,
+        _opening: Opening,
+        _stop: &CancellationToken,
+    ) -> impl Future<Output = Result<String, RunFailure>> + Send {
+        ready(Err(none("").failure()))
+    }
+
+    /// Opens a session that goes on from another's state, and gives its name.
+    fn branch(
+        &self,
+        of: &str,
+        _stop: &CancellationToken,
+    ) -> impl Future<Output = Result<String, RunFailure>> + Send {
+        ready(Err(none(of).failure()))
+    }
+
+    /// Does something with a session.
+    fn ask(
+        &self,
+        session: &str,
+        _ask: SessionAsk,
+        _stop: &CancellationToken,
+    ) -> impl Future<Output = Result<(), RunFailure>> + Send {
+        ready(Err(none(session).failure()))
+    }
+}
+
+/// The desk of this process, for its one client.
 pub(super) struct Own<R> {
     desk: Arc<Desk<R>>,
     about: About,
@@ -25,75 +84,17 @@ impl<R: Sessions> Own<R> {
         Own { desk, about, shelf, next: AtomicU64::new(0), next_session: AtomicU64::new(1) }
     }
 
-    pub fn about(&self) -> &About {
-        &self.about
-    }
-
-    pub fn shelf(&self) -> &Shelf {
-        &self.shelf
-    }
-
-    /// Runs a job, until it is over or is to be stopped.
-    pub async fn run(&self, job: Job, stop: &CancellationToken) -> Result<Outcome, RunError> {
-        match self.start(Work::Job(Box::new(job)), stop).await? {
-            End::Outcome(outcome) => Ok(*outcome),
-            _ => Err(unexpected()),
-        }
-    }
-
-    /// Runs a piece of a session's code.
-    pub async fn run_in(
-        &self,
-        session: &str,
-        piece: Piece,
-        stop: &CancellationToken,
-    ) -> Result<Reply, RunError> {
-        match self.start(Work::Piece(number(session)?, Box::new(piece)), stop).await? {
-            End::Reply(reply) => Ok(*reply),
-            _ => Err(unexpected()),
-        }
-    }
-
-    /// Opens a session, and gives its name.
-    pub async fn open(
-        &self,
-        ask: SessionAsk,
-        stop: &CancellationToken,
-    ) -> Result<String, RunError> {
-        let session = self.next_session.fetch_add(1, Ordering::Relaxed);
-        self.ask_about(session, ask, stop).await?;
-        Ok(name(session))
-    }
-
-    /// Opens a session that goes on from another's state, and gives its name.
-    pub async fn branch(&self, of: &str, stop: &CancellationToken) -> Result<String, RunError> {
-        let of = number(of)?;
-        let session = self.next_session.fetch_add(1, Ordering::Relaxed);
-        self.ask_about(of, SessionAsk::Branch { session }, stop).await?;
-        Ok(name(session))
-    }
-
-    /// Does something with a session.
-    pub async fn ask(
-        &self,
-        session: &str,
-        ask: SessionAsk,
-        stop: &CancellationToken,
-    ) -> Result<(), RunError> {
-        self.ask_about(number(session)?, ask, stop).await
-    }
-
     async fn ask_about(
         &self,
         session: u64,
         ask: SessionAsk,
         stop: &CancellationToken,
-    ) -> Result<(), RunError> {
+    ) -> Result<(), RunFailure> {
         let key = self.key();
         self.follow(key, self.desk.ask(key, session, ask), stop).await.map(drop)
     }
 
-    async fn start(&self, work: Work, stop: &CancellationToken) -> Result<End, RunError> {
+    async fn start(&self, work: Work, stop: &CancellationToken) -> Result<End, RunFailure> {
         let key = self.key();
         let order = Order {
             work,
@@ -116,7 +117,7 @@ impl<R: Sessions> Own<R> {
         key: u64,
         run: Result<UnderWay, Taken>,
         stop: &CancellationToken,
-    ) -> Result<End, RunError> {
+    ) -> Result<End, RunFailure> {
         let mut run = run.map_err(|Taken| unexpected())?;
         let mut is_stopped = false;
         loop {
@@ -126,7 +127,7 @@ impl<R: Sessions> Own<R> {
                     self.desk.cancel(&key);
                 }
                 event = run.next() => match event {
-                    Some(Event::Ended(ended)) => return ended,
+                    Some(Event::Ended(ended)) => return ended.map_err(|error| error.failure()),
                     Some(_) => {}
                     None => return Err(unexpected()),
                 },
@@ -135,19 +136,72 @@ impl<R: Sessions> Own<R> {
     }
 }
 
+impl<R: Sessions> Place for Own<R> {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn shelf(&self) -> Option<&Shelf> {
+        Some(&self.shelf)
+    }
+
+    async fn run(&self, job: Job, stop: &CancellationToken) -> Result<Outcome, RunFailure> {
+        match self.start(Work::Job(Box::new(job)), stop).await? {
+            End::Outcome(outcome) => Ok(*outcome),
+            _ => Err(unexpected()),
+        }
+    }
+
+    async fn run_in(
+        &self,
+        session: &str,
+        piece: Piece,
+        stop: &CancellationToken,
+    ) -> Result<Reply, RunFailure> {
+        match self.start(Work::Piece(number(session)?, Box::new(piece)), stop).await? {
+            End::Reply(reply) => Ok(*reply),
+            _ => Err(unexpected()),
+        }
+    }
+
+    async fn open(&self, opening: Opening, stop: &CancellationToken) -> Result<String, RunFailure> {
+        let session = self.next_session.fetch_add(1, Ordering::Relaxed);
+        self.ask_about(session, SessionAsk::Open(Box::new(opening)), stop).await?;
+        Ok(name(session))
+    }
+
+    async fn branch(&self, of: &str, stop: &CancellationToken) -> Result<String, RunFailure> {
+        let of = number(of)?;
+        let session = self.next_session.fetch_add(1, Ordering::Relaxed);
+        self.ask_about(of, SessionAsk::Branch { session }, stop).await?;
+        Ok(name(session))
+    }
+
+    async fn ask(
+        &self,
+        session: &str,
+        ask: SessionAsk,
+        stop: &CancellationToken,
+    ) -> Result<(), RunFailure> {
+        self.ask_about(number(session)?, ask, stop).await
+    }
+}
+
 fn name(session: u64) -> String {
     format!("s{session}")
 }
 
-fn number(name: &str) -> Result<u64, RunError> {
-    name.strip_prefix('s').and_then(|number| number.parse().ok()).ok_or_else(|| {
-        let why =
-            format!("there is no session `{name}`; `session_open` opens one and gives its name");
-        RunError::Request(RequestError::Session { why })
-    })
+fn number(name: &str) -> Result<u64, RunFailure> {
+    let number = name.strip_prefix('s').and_then(|number| number.parse().ok());
+    number.ok_or_else(|| none(name).failure())
 }
 
-fn unexpected() -> RunError {
+fn none(name: &str) -> RunError {
+    let why = format!("there is no session `{name}`; `session_open` opens one and gives its name");
+    RunError::Request(RequestError::Session { why })
+}
+
+fn unexpected() -> RunFailure {
     let error = std::io::Error::other("the desk answered something else");
-    EngineError::Os { step: "run a job", error }.into()
+    RunError::from(EngineError::Os { step: "run a job", error }).failure()
 }

@@ -15,7 +15,7 @@ const MOST_RUNS: usize = 256;
 
 /// One file.
 #[derive(Clone, Debug)]
-pub(super) struct Kept {
+pub(crate) struct Kept {
     pub artifact: Artifact,
     pub content: Arc<[u8]>,
 }
@@ -29,7 +29,7 @@ struct Run {
 
 /// The files of the last runs.
 #[derive(Debug, Default)]
-pub(super) struct Shelf {
+pub(crate) struct Shelf {
     runs: Mutex<VecDeque<Run>>,
 }
 

@@ -41,14 +41,14 @@ impl Name {
         Name::offered(about).find(|name| name.as_str() == word)
     }
 
-    /// The tools that a caller has: those for sessions where sessions can be held.
+    /// The tools that a caller has: those for sessions and files where there are any.
     fn offered(about: &About) -> impl Iterator<Item = Name> {
-        let sessions = about.sessions;
-        Name::ALL.iter().copied().filter(move |name| sessions || !name.is_of_sessions())
-    }
-
-    fn is_of_sessions(self) -> bool {
-        self.as_str().starts_with("session_")
+        let (sessions, files) = (about.sessions, about.files);
+        Name::ALL.iter().copied().filter(move |name| match name {
+            Name::RunPython => true,
+            Name::ListFiles | Name::ReadFile => files,
+            _ => sessions,
+        })
     }
 }
 
@@ -192,8 +192,10 @@ mod tests {
     fn session_tools_are_there_where_sessions_are() {
         let names =
             |about: &About| tools(about).into_iter().map(|tool| tool.name).collect::<Vec<_>>();
-        assert_eq!(names(&About::default()), ["run_python", "list_files", "read_file"]);
-        let about = About { sessions: true, ..About::default() };
+        assert_eq!(names(&About::default()), ["run_python"]);
+        let about = About { files: true, ..About::default() };
+        assert_eq!(names(&about), ["run_python", "list_files", "read_file"]);
+        let about = About { sessions: true, ..about };
         assert_eq!(names(&about).len(), 9);
         assert_eq!(Name::of("session_run", &about), Some(Name::SessionRun));
         assert_eq!(Name::of("session_run", &About::default()), None);
@@ -202,7 +204,7 @@ mod tests {
 
     #[test]
     fn every_required_argument_is_described() {
-        for tool in tools(&About { sessions: true, ..About::default() }) {
+        for tool in tools(&About { sessions: true, files: true, ..About::default() }) {
             let schema = Value::Object((*tool.input_schema).clone());
             for name in schema["required"].as_array().into_iter().flatten() {
                 let name = name.as_str().unwrap_or_default();
