@@ -278,7 +278,7 @@ impl Engine {
         session::check(&policy)?;
         request::check(&job, &RunOptions::default())?;
         let tier = self.pool.tier();
-        let mut needs = self.budget.session(&policy.limits, tier.holds(&policy))?;
+        let mut needs = self.budget.session(&policy, tier.holds(&policy))?;
         let inputs = match self.opening(&mut job, None) {
             Some(open) => Some(Arc::new(elsewhere(open).await.ok_or(RunError::Cancelled)??)),
             None => None,

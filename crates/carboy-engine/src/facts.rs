@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use carboy_jail::JAR_FDS;
-use carboy_protocol::{FromJar, LimitName, Limits};
+use carboy_protocol::{FromJar, LimitName, Limits, Policy, SessionFiles};
 
 /// What ended the watch over a run.
 #[derive(Debug)]
@@ -195,6 +195,20 @@ pub(crate) fn may_use(limits: &Limits, copied_bytes: u64) -> u64 {
 /// The same for a session: its heads share what they were copied from, and each has files open and threads.
 pub(crate) fn may_use_together(limits: &Limits, copied_bytes: u64) -> u64 {
     most_together(limits) + limits.file_bytes + copied_bytes + KERNEL
+}
+
+/// What one moment of the files of a session may take in memory, where they roll back: their content, and what is
+/// known of each.
+pub(crate) fn most_kept(limits: &Limits) -> u64 {
+    limits.file_bytes.saturating_add(limits.files.saturating_mul(2 << 10))
+}
+
+/// What all of them may take: the moment after the last run, and as much for all checkpoints.
+pub(crate) fn kept_together(policy: &Policy) -> u64 {
+    match policy.session_files {
+        SessionFiles::Shared => 0,
+        SessionFiles::Rollback => most_kept(&policy.limits).saturating_mul(2),
+    }
 }
 
 /// How many descriptors a jar can have: the policy counts the guest's own files, and those that every

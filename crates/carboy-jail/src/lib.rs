@@ -47,8 +47,8 @@ pub use limits::{Resource, Rlimit};
 pub use mappings::shared_writable;
 pub use plan::{
     About, Given, GivenSource, HandIn, HostSource, Identity, JAR_FDS, JarDirectory, JarPlan,
-    JarWalls, LandlockPlan, Link, Mount, MountKind, SECCOMP_FD, TextFile, ZYGOTE_CONTROL_FD,
-    ZYGOTE_LIBRARY_FD, ZYGOTE_SCORE_FD, ZygotePlan,
+    JarWalls, LandlockPlan, Link, Mount, MountKind, SECCOMP_FD, SHARED_MEMORY, TextFile,
+    ZYGOTE_CONTROL_FD, ZYGOTE_LIBRARY_FD, ZYGOTE_SCORE_FD, ZygotePlan,
 };
 pub use rank::{OomScore, rank_fault};
 pub use removal::{open_directory, remove_tree};

@@ -24,7 +24,7 @@ pub const JAR_FDS: [RawFd; 5] = [0, 1, 2, 3, 4];
 pub const SECCOMP_FD: RawFd = 5;
 
 /// Where shared memory has its names inside full walls. Only jars can write there.
-pub(crate) const SHARED_MEMORY: &str = "/dev/shm";
+pub const SHARED_MEMORY: &str = "/dev/shm";
 
 /// The user and group of a zygote and its jars.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

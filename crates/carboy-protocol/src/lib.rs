@@ -60,7 +60,7 @@ pub use outcome::{
     Denial, GuestError, Isolation, Kind, Layer, Layers, LimitHit, Outcome, Output, ProcessExit,
     Status, Stream, Usage,
 };
-pub use policy::{Network, Policy, Walls};
+pub use policy::{Network, Policy, SessionFiles, Walls};
 pub use preset::Preset;
 pub use python::PythonVersion;
 pub use session::{
@@ -71,5 +71,5 @@ pub use tool::{Call, CallStatus, Tool, ToolCall, ToolFault, ToolFaultKind};
 pub use visible::{hidden_in, is_hidden, visible_json};
 pub use wire::{
     DisplayFrame, FromJar, FromZygote, GuardFrame, GuardRefusal, GuestFailure, GuestResult,
-    JobFrame, ResultFault, SetupFault, ToJar, ToZygote, WIRE_VERSION,
+    JobFrame, KeptFiles, ResultFault, SetupFault, ToJar, ToZygote, WIRE_VERSION,
 };

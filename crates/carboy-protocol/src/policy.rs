@@ -41,6 +41,25 @@ pub enum Network {
     None,
 }
 
+/// What becomes of the files of a session when its memory goes back to what it was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum SessionFiles {
+    /// They stay as they are, and branches share them.
+    #[default]
+    Shared,
+    /// They go back too. Such a session has no branches.
+    Rollback,
+}
+
+impl SessionFiles {
+    /// Whether they stay as they are.
+    pub fn is_shared(&self) -> bool {
+        *self == SessionFiles::Shared
+    }
+}
+
 /// What the code may do and how much it may use.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -68,6 +87,9 @@ pub struct Policy {
     pub strict: bool,
     /// How what it shows is drawn: figures, tables.
     pub drawing: Drawing,
+    /// What becomes of the files of a session when its memory goes back; docs/sessions.md says what that costs.
+    #[serde(skip_serializing_if = "SessionFiles::is_shared")]
+    pub session_files: SessionFiles,
 }
 
 impl Policy {
@@ -102,6 +124,7 @@ impl Policy {
             language: self.language.within(&ceiling.language),
             strict: self.strict,
             drawing: self.drawing,
+            session_files: self.session_files,
         }
     }
 

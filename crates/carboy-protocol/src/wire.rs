@@ -5,6 +5,7 @@
 //! can claim a cause, a usage or an isolation.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -147,6 +148,8 @@ pub enum ToJar {
         /// Which ones, by their numbers inside. Of any other it may not be known yet how it ended.
         ended: Vec<u32>,
     },
+    /// In a session, to its first process: do something with its files, and say that you are ready.
+    Files(KeptFiles),
     /// In a session: answer with the names that the code has defined.
     Variables {
         /// How many at most.
@@ -162,6 +165,38 @@ pub enum ToJar {
         /// Why it returned nothing.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<ToolFault>,
+    },
+}
+
+/// What the first process of a session does with files that roll back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeptFiles {
+    /// Keep them as they are now, under the number 0.
+    Keep {
+        /// Where they are.
+        folders: Vec<PathBuf>,
+        /// How many bytes that may take.
+        most_bytes: u64,
+    },
+    /// Keep what has the number 0 under another number too.
+    Share {
+        /// Which one.
+        number: u64,
+        /// How many bytes everything with another number than 0 may take.
+        most_bytes: u64,
+    },
+    /// Make them what they were.
+    Restore {
+        /// Under which number that is kept.
+        number: u64,
+        /// Where they are.
+        folders: Vec<PathBuf>,
+    },
+    /// Keep this no longer.
+    Forget {
+        /// Which one.
+        number: u64,
     },
 }
 

@@ -28,7 +28,7 @@ macro_rules! module {
 const BOOT: (&str, &str) = module!("boot");
 
 /// The modules of the Python half. Each imports only those before it, and the last one is started.
-const MODULES: [(&str, &str); 25] = [
+const MODULES: [(&str, &str); 26] = [
     module!("language"),
     module!("values"),
     module!("frames"),
@@ -52,6 +52,7 @@ const MODULES: [(&str, &str); 25] = [
     module!("job"),
     module!("computer"),
     module!("children"),
+    module!("keeping"),
     module!("heads"),
     module!("zygote"),
 ];

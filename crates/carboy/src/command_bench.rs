@@ -147,7 +147,7 @@ fn sessions_page(report: &Value, paint: Paint) -> String {
         let over = value["over_bare_fork"].as_f64();
         let over = over.map_or(String::new(), |over| format!("  {over:.2} × a bare fork"));
         let (p50, p99) = (number("p50_ms"), number("p99_ms"));
-        text.push_str(&format!("  {name:<28} {p50:>9.3} p50 {p99:>9.3} p99{over}\n"));
+        text.push_str(&format!("  {name:<36} {p50:>9.3} p50 {p99:>9.3} p99{over}\n"));
     };
     row("run, `x += 1`", &report["run"]);
     row("run, without a pause", &report["run_burst"]);
@@ -156,6 +156,13 @@ fn sessions_page(report: &Value, paint: Paint) -> String {
     {
         for (size, value) in report[what].as_object().into_iter().flatten() {
             row(&format!("{words}, {size} MiB of data"), value);
+        }
+    }
+    for (what, words) in [("shared", "files shared"), ("rollback", "files roll back")] {
+        for (key, name) in [("run_burst", "run"), ("rollback", "rollback")] {
+            for (size, value) in report["files"][what][key].as_object().into_iter().flatten() {
+                row(&format!("{name}, {words}, {size} MiB"), value);
+            }
         }
     }
     for (size, value) in report["ten_branches"].as_object().into_iter().flatten() {

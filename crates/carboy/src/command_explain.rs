@@ -74,6 +74,9 @@ fn describe_policy(page: &mut Page, policy: &Policy) {
         let names: Vec<_> = folders.iter().map(|folder| folder.to_string_lossy()).collect();
         page.line("inputs from", if names.is_empty() { "nowhere".into() } else { names.join(" ") });
     }
+    if !policy.session_files.is_shared() {
+        page.line("session files", "roll back with memory");
+    }
     page.line("results", if policy.strict { "must be JSON" } else { "are converted to JSON" });
     page.heading("limits");
     for name in LimitName::ALL {

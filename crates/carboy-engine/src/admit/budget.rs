@@ -3,11 +3,11 @@
 //! A limit bounds one jar. The sum of what runs is bounded by the budget, so that jars that keep their
 //! limits cannot take down the host, or the container, that they are in.
 
-use carboy_protocol::Limits;
+use carboy_protocol::{Limits, Policy};
 
 use crate::admit::gate::Needs;
 use crate::error::RequestError;
-use crate::facts::{may_use, may_use_together};
+use crate::facts::{kept_together, may_use, may_use_together};
 use crate::host::Memory;
 use crate::tier::Holds;
 
@@ -62,9 +62,10 @@ impl Budget {
 }
 
 impl Budget {
-    /// What a session under these limits takes. An error if there is never as much.
-    pub fn session(&self, limits: &Limits, holds: Holds) -> Result<Needs, RequestError> {
-        let needed = may_use_together(limits, holds.copied_bytes);
+    /// What a session under this policy takes. An error if there is never as much.
+    pub fn session(&self, policy: &Policy, holds: Holds) -> Result<Needs, RequestError> {
+        let needed = may_use_together(&policy.limits, holds.copied_bytes);
+        let needed = needed.saturating_add(kept_together(policy));
         if needed > self.bytes {
             let source_of_budget = self.source.clone();
             return Err(RequestError::NoMemory { needed, budget: self.bytes, source_of_budget });

@@ -42,6 +42,29 @@ pub(crate) fn parent(pid: u32) -> Option<u32> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
+/// Whether every thread of a process is in one of these states, or gone. A single letter as `/proc` has it.
+fn threads_are(pid: u32, states: &[&str]) -> bool {
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else {
+        return true;
+    };
+    threads.flatten().all(|thread| {
+        let stat = fs::read_to_string(thread.path().join("stat")).ok();
+        let state =
+            stat.as_deref().and_then(|stat| stat.rsplit_once(')')?.1.split_whitespace().next());
+        state.is_none_or(|state| states.contains(&state))
+    })
+}
+
+/// Whether a process that was told to [stop] has stopped, or ended.
+pub(crate) fn is_stopped(pid: u32) -> bool {
+    threads_are(pid, &["T", "t", "Z", "X"])
+}
+
+/// Whether a process has ended with all its threads. They write nothing any more, nor does the kernel for them.
+pub(crate) fn has_ended(pid: u32) -> bool {
+    threads_are(pid, &["Z", "X"])
+}
+
 /// Whether every thread of a process has begun to end, although the process may not have ended yet: its
 /// descriptors close before its end can be seen, and on a busy machine much lies in between.
 pub(crate) fn is_ending(pid: u32) -> bool {
@@ -310,6 +333,10 @@ mod tests {
             std::thread::yield_now();
         }
         assert_eq!(parent(child.id()), Some(std::process::id()));
+        while !has_ended(child.id()) {
+            std::thread::yield_now();
+        }
+        assert!(is_stopped(child.id()) && !has_ended(std::process::id()));
         child.wait().unwrap();
     }
 }

@@ -25,8 +25,8 @@ const ORPHANS: usize = 8;
 
 /// What a session is made of.
 pub(crate) struct Core {
-    jar: Arc<ProcessJar>,
-    routes: Arc<Routes>,
+    pub(super) jar: Arc<ProcessJar>,
+    pub(super) routes: Arc<Routes>,
     router: AbortHandle,
     /// Who ends it by the clock.
     clock: OnceLock<AbortHandle>,
@@ -41,7 +41,9 @@ pub(crate) struct Core {
     /// What has heads of it, which go when it is over, whoever may still hold the session.
     lines: Mutex<Vec<Weak<dyn Ends>>>,
     /// Whoever has this may fork, or talk to the first process.
-    forks: tokio::sync::Mutex<()>,
+    pub(super) forks: tokio::sync::Mutex<()>,
+    /// The last number under which files were kept.
+    pub(super) files: AtomicU64,
     heads: Arc<AtomicU64>,
     /// Why it is over, once it is.
     over: Mutex<Option<String>>,
@@ -110,6 +112,7 @@ impl Core {
             held: Arc::new(Mutex::new(Some(held))),
             lines: Mutex::default(),
             forks: tokio::sync::Mutex::default(),
+            files: AtomicU64::new(0),
             heads: Arc::default(),
             over: Mutex::default(),
             born: Instant::now(),

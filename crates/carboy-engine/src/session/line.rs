@@ -19,6 +19,8 @@ const NO_COPY: &str = "there was no copy of its state";
 pub(super) struct Copy {
     pub head: Head,
     pub lost_threads: u64,
+    /// The number of the files that belong to it, if they are kept. 0 is those after the last run.
+    pub files: u64,
 }
 
 /// A head with what it may fall back on.
@@ -28,6 +30,8 @@ pub(super) struct Line {
     backup: Option<Copy>,
     /// Why there is none.
     unprotected: Option<String>,
+    /// The files to which it has to go back before anything runs.
+    files_due: Option<u64>,
     pub checkpoints: BTreeMap<String, (Copy, Counted)>,
     /// Its place among the heads that are counted, until it is closed.
     counted: Option<Counted>,
@@ -40,6 +44,7 @@ impl Line {
             head: Some(head),
             backup: None,
             unprotected: None,
+            files_due: None,
             checkpoints: BTreeMap::new(),
             counted: Some(counted),
         }));
@@ -56,6 +61,9 @@ impl Line {
         }
         if self.head.is_none() {
             self.fall_back(core);
+        }
+        if self.files_due.is_some() {
+            core.end("its files could not be restored: nobody did it");
         }
         core.check()?;
         self.head.take().ok_or_else(|| refused("the session has no state left".into()))
@@ -82,6 +90,7 @@ impl Line {
             return None;
         };
         self.head = Some(copy.head);
+        self.files_due = core.keeps_files().then_some(copy.files);
         Some(copy.lost_threads)
     }
 
@@ -112,6 +121,7 @@ impl Line {
         copy.head.settle();
         self.head = Some(head);
         self.backup = None;
+        self.files_due = core.keeps_files().then_some(copy.files);
         Ok(())
     }
 
@@ -135,15 +145,23 @@ impl Ends for Mutex<Line> {
 pub(super) fn protect(core: Arc<Core>, mut line: OwnedMutexGuard<Line>) {
     core.clone().spawn(async move {
         let Ok(_using) = core.begin_use() else { return };
+        if let Some(number) = line.files_due.take() {
+            core.restore_files(number).await;
+        }
         let Some(mut head) = line.head.take() else { return };
         let lost_threads = head.threads();
-        let copied = core.fork(Original::Head(&mut head), Purpose::Backup).await;
+        let mut copied = core.fork(Original::Head(&mut head), Purpose::Backup).await;
+        if let Ok(copy) = &copied
+            && let Err(error) = core.keep_files([&head, copy]).await
+        {
+            copied = Err(error);
+        }
         line.keep(head);
         // What was there before is older than what the caller has seen.
         line.backup = None;
         match copied {
             Ok(head) => {
-                line.backup = Some(Copy { head, lost_threads });
+                line.backup = Some(Copy { head, lost_threads, files: 0 });
                 line.unprotected = None;
             }
             Err(error) => line.unprotected = Some(error.to_string()),

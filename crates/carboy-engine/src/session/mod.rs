@@ -6,6 +6,7 @@
 //! is kept by name. Whatever heads say is a guest's word; what they are is asked of the kernel.
 
 mod core;
+mod files;
 mod fork;
 mod line;
 mod router;
@@ -262,6 +263,13 @@ impl Session {
     /// A copy of this session, which goes on beside it. Files are shared.
     pub async fn branch(&self) -> Result<Session, RunError> {
         let using = self.core.begin_use()?;
+        if self.core.keeps_files() {
+            return Err(refused(
+                "a session whose files roll back has no branches, which would share its files; use \
+                 session_files = \"shared\", or checkpoints"
+                    .into(),
+            ));
+        }
         let counted = self.core.count()?;
         let (core, mut line) = (self.core.clone(), self.line.clone().lock_owned().await);
         let copied = to_the_end(async move {
@@ -287,9 +295,14 @@ impl Session {
             let has_place = line.checkpoints.contains_key(&name);
             let counted = if has_place { None } else { Some(core.count()?) };
             let head = line.copy(&core, Purpose::Succession).await?;
-            let replaced = line.checkpoints.remove(&name).map(|(_, counted)| counted);
-            let counted = counted.or(replaced).map_or_else(|| core.count(), Ok)?;
-            line.checkpoints.insert(name, (Copy { head, lost_threads: 0 }, counted));
+            let files = core.share_files().await?;
+            let replaced = line.checkpoints.remove(&name);
+            if let Some((copy, _)) = &replaced {
+                core.forget_files(copy.files).await;
+            }
+            let counted = counted.or(replaced.map(|(_, counted)| counted));
+            let counted = counted.map_or_else(|| core.count(), Ok)?;
+            line.checkpoints.insert(name, (Copy { head, lost_threads: 0, files }, counted));
             Ok(())
         })
         .await
@@ -317,9 +330,17 @@ impl Session {
 
     /// Forgets what is kept under this name.
     pub async fn drop_checkpoint(&self, name: &str) -> Result<(), RunError> {
-        let _using = self.core.begin_use()?;
-        let found = self.line.lock().await.checkpoints.remove(name);
-        found.map(drop).ok_or_else(|| refused(format!("the session has no checkpoint `{name}`")))
+        let using = self.core.begin_use()?;
+        let (core, mut line) = (self.core.clone(), self.line.clone().lock_owned().await);
+        let found = line.checkpoints.remove(name);
+        let found =
+            found.ok_or_else(|| refused(format!("the session has no checkpoint `{name}`")))?;
+        to_the_end(async move {
+            let (_using, _line) = (using, line);
+            core.forget_files(found.0.files).await;
+            Ok(())
+        })
+        .await
     }
 
     /// Ends it, and waits until nothing of it is left. What was opened first takes its branches along.

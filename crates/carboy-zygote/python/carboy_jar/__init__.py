@@ -10,5 +10,6 @@ costs. So what a jar does before and after its code is little, and modules that 
 
 Each module imports only those that stand before it:
     language, values, frames, forms, tables, convert, displays, showing, refusal, grants, texts, sentries,
-    patches, faces, guard, tools, callee, answers, execute, job, computer, children, zygote
+    patches, faces, guard, tools, callee, answers, execute, job, computer, children,
+    keeping, heads, zygote
 """

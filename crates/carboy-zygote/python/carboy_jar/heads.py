@@ -25,6 +25,7 @@ from .displays import Showing, begin, close, show_open
 from .execute import FLAGS, execute
 from .forms import kind_of
 from .frames import JOB
+from .keeping import Keeper
 from .showing import offer_notebook
 from .tools import Calls, offer
 from .values import DECODE, clean, encode
@@ -87,6 +88,7 @@ class Head:
     def __init__(self) -> None:
         self.inbox = Inbox()
         self.calls = Calls()
+        self.keeper = Keeper()
         self.runs = 0
         self.error: BaseException | None = None
         # The signals that the code has blocked. Between runs all are.
@@ -120,6 +122,8 @@ class Head:
             elif "import" in message:
                 job.import_late(message["import"]["modules"])
                 frames.write_whole(b'{"done":{}}')
+            elif "files" in message:
+                frames.write_whole(self.files(message["files"]))
             elif "reap" in message:
                 reap(message["reap"]["ended"])
                 frames.write_whole(READY)
@@ -206,8 +210,8 @@ class Head:
         return encode_result(value, "strict" in piece)
 
     def rehearse(self) -> None:
-        """A run of no importance, for the sake of what it touches: after a fork each page that is written to is
-        copied, and so it is copied before somebody waits for a run. The code has no part in it.
+        """A run of no importance, for the sake of what it touches: after a fork each page that is written to
+        is copied, and so it is copied before somebody waits for a run. The code has no part in it.
         """
         if sys.gettrace() or sys.getprofile():
             # It would see what is run here.
@@ -224,6 +228,14 @@ class Head:
             # What the code did to modules that this needs, its own runs will hear of.
             pass
         self.space, self.frames = space, frames_due
+
+    def files(self, asked: dict[str, Any]) -> bytes:
+        """Keeps files or puts them back, and answers. Only the first process is asked for that."""
+        try:
+            self.keeper.obey(asked)
+        except BaseException as error:
+            return encode_failure(error)
+        return READY
 
     def variables(self, most: int) -> bytes:
         """What the code has defined: names, types, and sizes as far as they are told without effort."""

@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use carboy_engine::{Engine, Session};
-use carboy_protocol::{Limits, Policy};
+use carboy_protocol::{Limits, Policy, SessionFiles};
 use serde_json::{Value, json};
 
 use super::{Bench, PACE, Samples, machine, succeeded};
@@ -13,6 +13,9 @@ use crate::failure::Failure;
 const BARE_FORK: &str = include_str!("fork.py");
 /// How much live data there is, in MiB.
 const SIZES: [u64; 3] = [10, 100, 500];
+/// How much there is in files that roll back, in MiB, and in how many files.
+const FILE_SIZES: [u64; 3] = [0, 10, 100];
+const FILES: u64 = 100;
 /// How many branches stand at once when their memory is measured.
 const TOGETHER: usize = 10;
 
@@ -74,6 +77,18 @@ impl Bench {
             session.close().await;
             report["ten_branches"][&name] = together(&engine, megabytes).await?;
         }
+        for megabytes in FILE_SIZES {
+            let name = megabytes.to_string();
+            for (what, files) in
+                [("shared", SessionFiles::Shared), ("rollback", SessionFiles::Rollback)]
+            {
+                let (run, back) = self.with_files(&engine, megabytes, files).await?;
+                self.keep(&format!("files.{what}.run_burst.{name}"), &run);
+                self.keep(&format!("files.{what}.rollback.{name}"), &back);
+                report["files"][what]["run_burst"][&name] = run.summary();
+                report["files"][what]["rollback"][&name] = back.summary();
+            }
+        }
         engine.shutdown().await;
         Ok(report)
     }
@@ -99,6 +114,44 @@ impl Bench {
         self.keep("session.run", &paced);
         self.keep("session.run_burst", &burst);
         Ok((paced.summary(), burst.summary()))
+    }
+
+    /// Runs that follow each other, and rollbacks until the session can run again, with so much in files: what it
+    /// takes to keep them and to put them back shows there.
+    async fn with_files(
+        &self,
+        engine: &Engine,
+        megabytes: u64,
+        session_files: SessionFiles,
+    ) -> Result<(Samples, Samples), Failure> {
+        let limits = Limits { file_bytes: 128 << 20, ..policy().limits };
+        let policy = Policy { limits, session_files, ..Policy::default() };
+        let session = engine.session(&policy).await?;
+        let each = (megabytes << 20) / FILES;
+        run(
+            &session,
+            &format!(
+                "x = 0\nfor n in range({FILES}):\n    open(str(n), 'wb').write(bytes({each}))"
+            ),
+        )
+        .await?;
+        session.checkpoint("here").await?;
+        let (mut runs, mut rollbacks) = (vec![], vec![]);
+        for _ in 0..self.size.paced / 10 {
+            let started = Instant::now();
+            run(&session, "x += 1").await?;
+            runs.push(since(started));
+        }
+        for _ in 0..self.size.paced / 10 {
+            run(&session, "open('0', 'ab').write(b'more')").await?;
+            settled(&session).await?;
+            let started = Instant::now();
+            session.rollback("here").await?;
+            settled(&session).await?;
+            rollbacks.push(since(started));
+        }
+        session.close().await;
+        Ok((Samples::new(runs), Samples::new(rollbacks)))
     }
 
     async fn branches(&self, session: &Session) -> Result<Samples, Failure> {

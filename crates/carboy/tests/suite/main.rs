@@ -45,6 +45,7 @@ mod session_command;
 mod session_faults;
 mod session_model;
 mod session_pipe;
+mod session_rollback;
 mod session_tree;
 mod sessions;
 mod soak;

@@ -22,6 +22,7 @@ Profile = Literal["open", "agent", "hook"]
 FigureForm = Literal["png", "svg"]
 TableForm = Literal["html", "arrow"]
 Walls = Literal["full", "nested"]
+SessionFiles = Literal["shared", "rollback"]
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,8 @@ class Policy:
     drawing: Drawing | None = None
     inputs_from: Sequence[str | os.PathLike[str]] | None = None
     """The directories from which `files` and `mounts` may be taken. Without it, any that can be read."""
+    session_files: SessionFiles | None = None
+    """Whether the files of a session roll back with its memory; docs/sessions.md says what that costs."""
 
     def __post_init__(self) -> None:
         if isinstance(self.inputs_from, list):
@@ -109,6 +112,8 @@ class Policy:
             body["cgroup"] = self.cgroup
         if self.inputs_from is not None:
             body["inputs_from"] = _directories(self.inputs_from)
+        if self.session_files is not None:
+            body["session_files"] = self.session_files
         if self.limits is not None:
             body["limits"] = _present(self.limits, Limits, "limits")
         if isinstance(self.language, str):
@@ -146,6 +151,7 @@ PolicyLike = Preset | Policy | Mapping[str, Any]
 
 _WORDS = {
     "walls": get_args(Walls),
+    "session_files": get_args(SessionFiles),
     "profile": get_args(Profile),
     "network": ("none",),
     "figures": get_args(FigureForm),
@@ -165,6 +171,7 @@ def _checked(body: Mapping[str, Any]) -> dict[str, Any]:
         "language",
         "strict",
         "drawing",
+        "session_files",
     )
     _check_keys("a policy", body, keys)
     demanded = body.get("landlock_abi", 0)
@@ -183,7 +190,7 @@ def _checked(body: Mapping[str, Any]) -> dict[str, Any]:
     _check_keys("language", language, ("profile", "imports"))
     drawing = _part(body, "drawing")
     _check_keys("drawing", drawing, ("figures", "tables"))
-    chosen = [(body, "walls"), (body, "network"), (language, "profile")]
+    chosen = [(body, "walls"), (body, "network"), (body, "session_files"), (language, "profile")]
     for part, name in (*chosen, (drawing, "figures"), (drawing, "tables")):
         if name in part and part[name] not in _WORDS[name]:
             words = " or ".join(map(repr, _WORDS[name]))

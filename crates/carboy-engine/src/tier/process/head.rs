@@ -292,7 +292,9 @@ impl Jar for Head {
 
     /// What heads share is counted for each at first, and only if that is too much with care.
     async fn is_crowded(&self, sample: &Sample, limits: &Limits) -> bool {
-        let most = most_together(limits);
+        // Files that its first process keeps are counted by themselves.
+        let kept = self.jar.sample().map_or(0, |sample| self.beyond(&sample));
+        let most = most_together(limits).saturating_add(kept);
         self.routes.holds(self.about.pid, self.beyond(sample)) > most
             && self.held_together().await > most + self.about.baseline.anonymous_bytes
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use carboy_jail::{HandIn, SealReport};
+use carboy_jail::{HandIn, SHARED_MEMORY, SealReport};
 use carboy_protocol::frame::{self, Decoder};
 use carboy_protocol::{FromJar, Isolation, Limits, SetupFault, ToJar};
 use carboy_sys::cpu_time;
@@ -233,6 +233,11 @@ impl ProcessJar {
                 None => {}
             }
         }
+    }
+
+    /// Where everything in it can write, as it is called inside.
+    pub fn writable(&self) -> Vec<PathBuf> {
+        vec!["/jar".into(), self.temporary.clone(), SHARED_MEMORY.into()]
     }
 
     /// Its temporary directory, if that has a name of its own.

@@ -25,7 +25,7 @@ use carboy_protocol::{Limits, Policy, Walls};
 use tokio::sync::{Mutex, Semaphore, mpsc};
 
 use crate::error::{EngineError, While};
-use crate::facts::{Baseline, may_use, may_use_together};
+use crate::facts::{Baseline, kept_together, may_use, may_use_together};
 use crate::kernel::blocking::elsewhere;
 use crate::kernel::cgroup::{Bounds, Tree};
 use crate::kernel::id::new_id;
@@ -206,10 +206,11 @@ impl Process {
         let mut policy = policy.clone();
         policy.limits.cpu_ms = SESSION_CPU_MS;
         let zygote = self.zygote(policy.walls).await?;
-        self.make_from(zygote, &policy, None, |limits, expected| {
+        let kept = kept_together(&policy);
+        self.make_from(zygote, &policy, None, move |limits, expected| {
             let heads = 2 * limits.heads + 2;
             Bounds {
-                memory_bytes: may_use_together(limits, expected.anonymous_bytes),
+                memory_bytes: may_use_together(limits, expected.anonymous_bytes) + kept,
                 tasks: heads * (1 + expected.threads + limits.threads) + UNREAPED,
             }
         })

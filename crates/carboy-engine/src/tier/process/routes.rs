@@ -213,6 +213,11 @@ impl Routes {
         state.heads.keys().chain(state.ended.keys()).copied().collect()
     }
 
+    /// The processes that were ended, with their numbers in the jar.
+    pub fn ended(&self) -> Vec<(u32, u32)> {
+        self.lock().ended.iter().map(|(process, inner)| (*process, *inner)).collect()
+    }
+
     /// Those of the ended that are still there: their numbers in the jar, and whose children they are, which is
     /// for the caller to find out.
     pub fn unreaped(&self, parent: impl Fn(u32) -> Option<u32>) -> Vec<(u32, u32)> {
