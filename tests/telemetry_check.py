@@ -1,14 +1,17 @@
-"""What an operator sees of a real server: spans, read by the official types, and lines of JSON.
+"""What an operator has of a real server: spans, read by the official types, lines of JSON, and tools.
 
 telemetry_check.py PROGRAM PYTHON. Every check waits for what is to come, and for nothing else.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import queue
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import urllib.request
@@ -66,17 +69,18 @@ class Taker(BaseHTTPRequestHandler):
 class Served:
     """A server, with what it writes to its log."""
 
-    def __init__(self, *options: str) -> None:
+    def __init__(self, *options: str, key: str = "", **environment: str) -> None:
         self.process = subprocess.Popen(
             [PROGRAM, "serve", "--listen", "127.0.0.1:0", "--python", PYTHON, *options],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            env={**os.environ, **environment},
             text=True,
         )
         assert self.process.stdout is not None
         words = (word for line in self.process.stdout for word in line.split())
         self.url = next(word for word in words if word.startswith("http://"))
-        self.key = next(word for word in words if word.startswith("carboy_"))
+        self.key = key or next(word for word in words if word.startswith("carboy_"))
 
     def ask(self, path: str, job: object = None, **headers: str) -> str:
         """What a request is answered with."""
@@ -176,5 +180,82 @@ def without_a_collector() -> None:
     print("telemetry: runs go on without a collector, and dropped spans are counted")
 
 
+class Endpoint(BaseHTTPRequestHandler):
+    """A tool of the operator's."""
+
+    def do_POST(self) -> None:
+        """Answers with what it was sent, or leads elsewhere."""
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path == "/elsewhere":
+            self.send_response(307)
+            self.send_header("Location", "/find")
+            answer = b""
+        else:
+            assert self.headers["Authorization"] == TOKEN
+            self.send_response(200)
+            answer = json.dumps({"path": self.path, "body": body}).encode()
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nobody reads it."""
+
+
+TOKEN = "Bearer of the operator"
+SETTINGS = """
+[[tenants.acme.keys]]
+sha256 = "{digest}"
+
+[tenants.acme.tools.find]
+url = "{url}/find"
+parameters = ["query", "most"]
+headers = {{ Authorization = {{ env = "FIND_TOKEN" }} }}
+
+[tenants.acme.tools.elsewhere]
+url = "{url}/elsewhere"
+timeout_ms = 60_000
+"""
+CODE = """
+found = find("a?b&c\\r\\nX: y", most=3)
+refused = []
+for call in (lambda: find(other=1), lambda: elsewhere()):
+    try:
+        call()
+    except Exception as error:
+        refused.append(str(error))
+result = {"found": found, "refused": refused}
+"""
+
+
+def tools() -> None:
+    """Code calls an endpoint of the operator's through the server, and sees nothing of how."""
+    endpoint = HTTPServer(("127.0.0.1", 0), Endpoint)
+    threading.Thread(target=endpoint.serve_forever, daemon=True).start()
+    key = "carboy_of_a_test"
+    with tempfile.NamedTemporaryFile("w", suffix=".toml") as settings:
+        url = f"http://127.0.0.1:{endpoint.server_port}"
+        settings.write(SETTINGS.format(url=url, digest=hashlib.sha256(key.encode()).hexdigest()))
+        settings.flush()
+        served = Served("--log", "json", "--config", settings.name, key=key, FIND_TOKEN=TOKEN)
+        try:
+            answer = served.ask("/v1/runs", {"code": CODE})
+        finally:
+            log = served.end()
+    result = json.loads(answer)["result"]
+    assert result["found"] == {"path": "/find", "body": {"most": 3, "query": "a?b&c\r\nX: y"}}, (
+        answer
+    )
+    assert (
+        "no parameter `other`" in result["refused"][0] and "status 307" in result["refused"][1]
+    ), answer
+    for hidden in (TOKEN, url):
+        assert hidden not in log and hidden not in answer
+    print(
+        "tools: the server calls an operator's endpoint for code, which sees nothing of it but the answer"
+    )
+
+
 traces_and_lines()
 without_a_collector()
+tools()

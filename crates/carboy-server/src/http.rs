@@ -28,7 +28,9 @@ mod socket;
 mod stream;
 mod survey;
 mod tenant;
+mod tenant_tools;
 mod tenants;
+mod tools;
 mod watch;
 
 use std::sync::Arc;
@@ -45,6 +47,7 @@ pub use config::{Bounds, DoorConfig, KeyConfig, Scope, TenantConfig};
 pub use door::{Door, Log, Standing, Told};
 pub use key::{key_digest, new_key};
 pub use tenants::ConfigFault;
+pub use tools::{Secret, ToolConfig};
 
 /// Serves a door until it is told to close. Every run that was accepted is answered before it returns, as long as its
 /// caller is there to hear it.

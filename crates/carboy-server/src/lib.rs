@@ -22,6 +22,7 @@
 //! It parses no command line, and it does not know what surrounds a jar.
 #![forbid(unsafe_code)]
 
+mod client;
 mod desk;
 pub mod http;
 mod line;

@@ -8,6 +8,8 @@ use std::time::Duration;
 use carboy_protocol::Policy;
 use serde::Deserialize;
 
+use super::tools::ToolConfig;
+
 /// The settings of an HTTP door.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -101,6 +103,8 @@ pub struct TenantConfig {
     pub cpu_seconds_per_minute: Option<f64>,
     /// Bytes of files that its runs left and that are kept.
     pub files_bytes: u64,
+    /// Functions that its code may call, and that this server calls over HTTP.
+    pub tools: BTreeMap<String, ToolConfig>,
 }
 
 impl Default for TenantConfig {
@@ -113,6 +117,7 @@ impl Default for TenantConfig {
             burst: 16,
             cpu_seconds_per_minute: None,
             files_bytes: 256 << 20,
+            tools: BTreeMap::new(),
         }
     }
 }

@@ -14,7 +14,9 @@ use super::problem::Problem;
 use super::seat::Seats;
 use super::shares::Shares;
 use super::shelf::Shelves;
+use super::tenant_tools;
 use super::tenants::{ConfigFault, Tenants};
+use super::tools::HttpTools;
 use crate::desk::Desk;
 use crate::telemetry::Telemetry;
 
@@ -66,6 +68,8 @@ pub struct Door<R> {
     /// Files that runs left.
     pub(super) shelves: Shelves,
     pub(super) preloads: Vec<String>,
+    /// The tools of each tenant, by its number.
+    pub(super) tools: Vec<HttpTools>,
     telemetry: OnceLock<Telemetry>,
     hosts: Vec<String>,
     origins: Vec<String>,
@@ -120,6 +124,7 @@ impl<R: Runner> Door<R> {
             memory: Shares::new(bounds.bodies_bytes, count, bounds.body_bytes),
             shelves: Shelves::new(config.tenants.values().map(|tenant| tenant.files_bytes)),
             preloads: config.preloads.clone(),
+            tools: tenant_tools::of(config)?,
             telemetry: OnceLock::new(),
             hosts,
             origins: config.origins.clone(),

@@ -26,6 +26,7 @@ use super::door::Door;
 use super::entry::Caller;
 use super::problem::Problem;
 use super::run::Run;
+use super::tenant_tools;
 use crate::desk::{End, Event, Order, Work};
 use crate::mcp::{About, Handler, Place};
 
@@ -41,9 +42,11 @@ pub(super) async fn post<R: Runner>(
     // It counts as the tenant's until it is answered.
     let (bytes, _room) = body::read(&door, &caller, whole).await?;
     let gone = CancellationToken::new();
+    let mut job = Job::new("").with_policy(caller.tenant.ceiling.clone());
+    tenant_tools::offer(&door.tools[caller.tenant.number], &mut job)?;
     let place = Arc::new(OfTenant {
         about: About {
-            job: Job::new("").with_policy(caller.tenant.ceiling.clone()),
+            job,
             python: door.python.to_string(),
             preloads: door.preloads.clone(),
             sessions: false,

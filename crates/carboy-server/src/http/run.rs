@@ -6,15 +6,17 @@ use axum::body::{Body, Bytes};
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use carboy_engine::{RunError, Runner};
+use carboy_engine::{Call, RunError, Runner};
 use carboy_protocol::Outcome;
+use tokio::task::JoinSet;
 
 use super::body::SHORT;
 use super::door::Door;
 use super::entry::Caller;
 use super::problem::Problem;
 use super::shares::Share;
-use super::tenant::{End, Stop, Ticket};
+use super::tenant::{End, Stop, Tenant, Ticket};
+use super::tools::HttpTool;
 use crate::desk::{self, Event, UnderWay};
 use crate::{line, telemetry};
 
@@ -28,6 +30,8 @@ pub(super) struct Run<R: Runner> {
     caller: Caller,
     /// What its job takes.
     room: Option<Share>,
+    /// Calls of tools that are under way. They end with it.
+    calls: JoinSet<()>,
 }
 
 /// Its caller went away. It is ended, and counts as the tenant's until it is gone, with all that it used.
@@ -66,12 +70,22 @@ impl<R: Runner> Run<R> {
         room: Share,
     ) -> Run<R> {
         let (under_way, ticket, room) = (Some(under_way), Some(ticket), Some(room));
-        Run { door, under_way, ticket, caller, room }
+        Run { door, under_way, ticket, caller, room, calls: JoinSet::new() }
     }
 
-    /// What it says next; `None` after its end.
+    /// What it says next; `None` after its end. Calls of the tenant's own tools are answered here.
     pub async fn next(&mut self) -> Option<Event> {
-        self.under_way.as_mut()?.next().await
+        loop {
+            let event = self.under_way.as_mut()?.next().await?;
+            let Event::Call(call) = event else { return Some(event) };
+            let tools = &self.door.tools[self.caller.tenant.number];
+            let Some(tool) = tools.get(&call.tool).cloned() else { return Some(Event::Call(call)) };
+            while self.calls.try_join_next().is_some() {}
+            if let Some(ticket) = &self.ticket {
+                let (door, tenant) = (self.door.clone(), self.caller.tenant.clone());
+                self.calls.spawn(self::call(door, tenant, ticket.id().clone(), tool, call));
+            }
+        }
     }
 
     /// Counts a problem that is told in another way than by an answer.
@@ -134,6 +148,23 @@ fn charge<R: Runner>(door: &Door<R>, ticket: &Ticket, caller: &Caller, outcome: 
         let (request, tenant) = (&*caller.request, &*caller.tenant.name);
         telemetry.run(&telemetry::Run { request, trace, tenant, outcome });
     }
+}
+
+/// Calls a tool for a run, and hands it the answer. What that takes is the tenant's until the run is over.
+async fn call<R: Runner>(
+    door: Arc<Door<R>>,
+    tenant: Arc<Tenant>,
+    run: String,
+    tool: Arc<HttpTool>,
+    call: Call,
+) {
+    let mut answer = tool.answer(call).await;
+    let value = answer.result.as_ref().ok().and_then(Option::as_ref);
+    let room = door.memory.take(tenant.number, value.map_or(0, |value| value.get().len()));
+    if !room.is_some_and(|room| tenant.answered(&run, room)) {
+        answer.result = Err(tool.has_no_room());
+    }
+    door.desk.answer(&run, answer);
 }
 
 /// Whether writing it would hold up others.

@@ -27,6 +27,7 @@ use super::problem::Problem;
 use super::run::{Run, answer, json_bytes};
 use super::stream;
 use super::tenant::{End, Known};
+use super::tenant_tools;
 use crate::desk::{Event, Order, Work};
 
 const RUN: HeaderName = HeaderName::from_static("carboy-run");
@@ -140,6 +141,7 @@ async fn begin<R: Runner>(
         read = reading => read?,
     };
     check(&job, begun.is_some())?;
+    tenant_tools::offer(&door.tools[caller.tenant.number], &mut job)?;
     let ceiling = &caller.tenant.ceiling;
     job.policy = if has_policy {
         let wrong = |faults| {

@@ -81,6 +81,12 @@ impl About {
             let names: Vec<_> = self.job.frames.keys().map(|name| format!("`{name}`")).collect();
             lines.push(format!("- Data frames that are variables already: {}.", names.join(", ")));
         }
+        for tool in &self.job.tools {
+            let (signature, doc) = tool.doc.split_once('\n').unwrap_or((&tool.doc, ""));
+            lines.push(
+                format!("- The code can call `{signature}`. {}", doc.trim()).trim_end().into(),
+            );
+        }
         let profile = policy.language.profile;
         if profile != LanguageProfile::Open {
             lines.push(format!(

@@ -7,17 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use axum::body::Bytes;
-use axum::http::header::{CONTENT_TYPE, HOST};
-use axum::http::{Request, Uri};
-use http_body_util::Full;
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, HeaderValue, Method};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use super::message::{Span, encoded};
+use crate::client::Endpoint;
 
 /// How many spans wait to be sent.
 const QUEUE: usize = 4096;
@@ -28,6 +24,9 @@ const WAIT: Duration = Duration::from_secs(1);
 
 /// How long the collector may take for one request.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How many bytes its answer may have.
+const ANSWER: usize = 64 << 10;
 
 /// How long the end of the program waits for what is still to be sent.
 const LAST: Duration = Duration::from_secs(3);
@@ -65,10 +64,10 @@ pub struct Exporter {
 impl Exporter {
     /// Begins to send what it is given to a collector such as `http://localhost:4318`. Must be called in a runtime.
     pub fn start(collector: &str) -> Result<Exporter, ExporterFault> {
-        let target = Target::of(collector)?;
+        let collector = collector_at(collector)?;
         let (queue, items) = mpsc::channel(QUEUE);
         let counts = Arc::new(Counts::default());
-        tokio::spawn(work(items, target, counts.clone()));
+        tokio::spawn(work(items, collector, counts.clone()));
         Ok(Exporter { queue, counts })
     }
 
@@ -94,7 +93,7 @@ impl Exporter {
     }
 }
 
-async fn work(mut items: mpsc::Receiver<Item>, target: Target, counts: Arc<Counts>) {
+async fn work(mut items: mpsc::Receiver<Item>, collector: Endpoint, counts: Arc<Counts>) {
     let mut flushed = None;
     while let Some(first) = items.recv().await {
         let mut batch = vec![];
@@ -119,7 +118,8 @@ async fn work(mut items: mpsc::Receiver<Item>, target: Target, counts: Arc<Count
         }
         if !batch.is_empty() {
             let count = batch.len() as u64;
-            let is_sent = timeout(PATIENCE, target.post(encoded(batch))).await.unwrap_or(false);
+            let is_sent =
+                timeout(PATIENCE, post(&collector, encoded(batch))).await.unwrap_or(false);
             let counter = if is_sent { &counts.sent } else { &counts.dropped };
             counter.fetch_add(count, Ordering::Relaxed);
         }
@@ -129,59 +129,22 @@ async fn work(mut items: mpsc::Receiver<Item>, target: Target, counts: Arc<Count
     }
 }
 
-/// Where requests go.
-#[derive(Debug, PartialEq, Eq)]
-struct Target {
-    /// What is connected to.
-    place: String,
-    host: String,
-    path: String,
+/// Where spans go. The path is that of the protocol if none is named.
+fn collector_at(address: &str) -> Result<Endpoint, ExporterFault> {
+    let wrong = |why| ExporterFault(format!("{address} is no address of a collector: {why}"));
+    let mut endpoint = Endpoint::of(address, 4318).map_err(wrong)?;
+    if endpoint.path == "/" {
+        endpoint.path = "/v1/traces".into();
+    }
+    Ok(endpoint)
 }
 
-impl Target {
-    fn of(collector: &str) -> Result<Target, ExporterFault> {
-        let wrong =
-            |why: &str| ExporterFault(format!("{collector} is no address of a collector: {why}"));
-        let uri: Uri = collector.parse().map_err(|_wrong| wrong("it is no URL"))?;
-        if uri.scheme_str() != Some("http") {
-            return Err(wrong(
-                "it must begin with http://; a collector on this host can pass spans on with TLS",
-            ));
-        }
-        let authority = uri.authority().ok_or_else(|| wrong("it names no host"))?;
-        if authority.as_str().contains('@') || uri.query().is_some() {
-            return Err(wrong("it may have a host, a port and a path"));
-        }
-        let place = format!("{}:{}", authority.host(), authority.port_u16().unwrap_or(4318));
-        // The path of the protocol, if none is named.
-        let path = match uri.path() {
-            "" | "/" => "/v1/traces".into(),
-            path => path.to_owned(),
-        };
-        Ok(Target { place, host: authority.to_string(), path })
-    }
-
-    /// Whether the collector took it.
-    async fn post(&self, body: Vec<u8>) -> bool {
-        let Ok(stream) = TcpStream::connect(&self.place).await else { return false };
-        let Ok((mut sender, connection)) = http1::handshake(TokioIo::new(stream)).await else {
-            return false;
-        };
-        let connection = tokio::spawn(connection);
-        let request = Request::post(&self.path)
-            .header(HOST, &self.host)
-            .header(CONTENT_TYPE, "application/x-protobuf")
-            .body(Full::new(Bytes::from(body)));
-        let taken = match request {
-            Ok(request) => {
-                let answer = sender.send_request(request).await;
-                answer.is_ok_and(|answer| answer.status().is_success())
-            }
-            Err(_) => false,
-        };
-        connection.abort();
-        taken
-    }
+/// Whether the collector took it.
+async fn post(collector: &Endpoint, body: Vec<u8>) -> bool {
+    let kind = HeaderValue::from_static("application/x-protobuf");
+    let headers = HeaderMap::from_iter([(CONTENT_TYPE, kind)]);
+    let answer = collector.send(Method::POST, headers, body, ANSWER).await;
+    answer.is_ok_and(|(status, _)| status.is_success())
 }
 
 #[cfg(test)]
@@ -190,15 +153,10 @@ mod tests {
 
     #[test]
     fn a_collector_is_an_address_without_tls() {
-        let target = |text| Target::of(text).map(|target| (target.place, target.path));
-        let usual = || "/v1/traces".to_owned();
-        assert_eq!(target("http://localhost"), Ok(("localhost:4318".into(), usual())));
-        assert_eq!(target("http://[::1]:4000/"), Ok(("[::1]:4000".into(), usual())));
-        assert_eq!(target("http://c:1/otlp/x"), Ok(("c:1".into(), "/otlp/x".into())));
-        for wrong in ["", "localhost:4318", "https://c", "http://u:p@c", "http://c/?k=v", "http://"]
-        {
-            assert!(Target::of(wrong).is_err(), "{wrong}");
-        }
+        let at = |text| collector_at(text).map(|found| (found.place, found.path));
+        assert_eq!(at("http://localhost"), Ok(("localhost:4318".into(), "/v1/traces".into())));
+        assert_eq!(at("http://c:1/otlp/x"), Ok(("c:1".into(), "/otlp/x".into())));
+        assert!(at("https://c").is_err());
     }
 
     #[tokio::test]
