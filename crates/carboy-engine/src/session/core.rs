@@ -25,7 +25,10 @@ const ORPHANS: usize = 8;
 
 /// What a session is made of.
 pub(crate) struct Core {
-    pub(super) jar: Arc<ProcessJar>,
+    /// The jar, until nothing of it is left.
+    jar: Arc<Mutex<Option<Arc<ProcessJar>>>>,
+    /// The first process of the jar.
+    first: u32,
     pub(super) routes: Arc<Routes>,
     router: AbortHandle,
     /// Who ends it by the clock.
@@ -99,8 +102,10 @@ impl Core {
     ) -> Arc<Core> {
         let (jar, routes) = (Arc::new(jar), Arc::new(Routes::default()));
         let router = tokio::spawn(route(jar.clone(), routes.clone())).abort_handle();
+        let first = jar.about().pid;
         let core = Arc::new(Core {
-            jar,
+            jar: Arc::new(Mutex::new(Some(jar))),
+            first,
             routes,
             router,
             clock: OnceLock::new(),
@@ -132,7 +137,12 @@ impl Core {
 
     /// The first process of the jar.
     pub fn process(&self) -> u32 {
-        self.jar.about().pid
+        self.first
+    }
+
+    /// The jar, or why there is none any more.
+    pub(super) fn jar(&self) -> Result<Arc<ProcessJar>, RunError> {
+        there(&self.jar).ok_or_else(|| self.ended())
     }
 
     /// Copies a process of this session. If nobody knows what came of it, the session is over.
@@ -143,10 +153,11 @@ impl Core {
     ) -> Result<Head, RunError> {
         let _alone = self.forks.lock().await;
         self.check()?;
+        let jar = self.jar()?;
         // Whoever goes away in the middle leaves a process that nobody knows.
         let mut unfinished = Unfinished(Some(self));
-        let ended = self.reap(purpose).await;
-        let made = fork(&self.jar, &self.routes, original, purpose, ended).await;
+        let ended = self.reap(&jar, purpose).await;
+        let made = fork(&jar, &self.routes, original, purpose, ended).await;
         unfinished.0 = None;
         match made {
             Ok(head) => Ok(head),
@@ -164,7 +175,7 @@ impl Core {
     /// Lets the first process wait for those that were ended: children of heads that are gone are its own. If
     /// somebody waits for the fork that comes now, only when there are several. The numbers of all that are still
     /// there.
-    async fn reap(&self, purpose: Purpose) -> Vec<u32> {
+    async fn reap(&self, jar: &ProcessJar, purpose: Purpose) -> Vec<u32> {
         let first = self.process();
         let unreaped = self.routes.unreaped(proc::parent);
         let inner = |all: &[(u32, u32)]| all.iter().map(|(inner, _)| *inner).collect();
@@ -175,7 +186,7 @@ impl Core {
             return inner(&unreaped);
         }
         let message = ToJar::Reap { ended: inner(&orphans) };
-        let reaped = ask(self.jar.talk(), vec![], &message);
+        let reaped = ask(jar.talk(), vec![], &message);
         if !matches!(tokio::time::timeout(REAP, reaped).await, Ok(Ok(FromJar::Ready {}))) {
             self.end("its first process does not answer");
         }
@@ -215,7 +226,7 @@ impl Core {
 
     /// An error if it is over.
     pub fn check(&self) -> Result<(), RunError> {
-        if !self.jar.is_alive() {
+        if there(&self.jar).is_some_and(|jar| !jar.is_alive()) {
             self.end("its jar has ended");
         }
         let over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
@@ -236,7 +247,9 @@ impl Core {
             }
             *over = Some(why.to_owned());
         }
-        self.jar.kill();
+        if let Some(jar) = there(&self.jar) {
+            jar.kill();
+        }
         self.router.abort();
         self.routes.close();
         if let Some(clock) = self.clock.get() {
@@ -279,9 +292,16 @@ impl Drop for Core {
     }
 }
 
-/// Gives memory back when the kernel has taken all of the session down, and not when that begins.
-async fn give_back(jar: &ProcessJar, held: &Mutex<Option<Held>>) {
-    jar.gone().await;
+fn there(jar: &Mutex<Option<Arc<ProcessJar>>>) -> Option<Arc<ProcessJar>> {
+    jar.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// Gives memory and descriptors back when the kernel has taken all of the session down, and not when that begins.
+async fn give_back(jar: &Mutex<Option<Arc<ProcessJar>>>, held: &Mutex<Option<Held>>) {
+    if let Some(jar) = there(jar) {
+        jar.gone().await;
+    }
+    drop(jar.lock().unwrap_or_else(PoisonError::into_inner).take());
     drop(held.lock().unwrap_or_else(PoisonError::into_inner).take());
 }
 

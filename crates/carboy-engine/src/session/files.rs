@@ -39,7 +39,7 @@ impl Core {
         if !until(|| pids.iter().all(|pid| proc::is_stopped(*pid))).await {
             return Err(refused("its files cannot be kept: it does not stop".into()));
         }
-        let (folders, most_bytes) = (self.jar.writable(), most_kept(&self.policy.limits));
+        let (folders, most_bytes) = (self.jar()?.writable(), most_kept(&self.policy.limits));
         self.do_with_files(KeptFiles::Keep { folders, most_bytes }).await
     }
 
@@ -73,7 +73,8 @@ impl Core {
         if !until(|| ended.iter().all(is_gone)).await {
             return self.end("its files could not be restored: a head does not end");
         }
-        let folders = self.jar.writable();
+        let Ok(jar) = self.jar() else { return };
+        let folders = jar.writable();
         if let Err(error) = self.do_with_files(KeptFiles::Restore { number, folders }).await {
             self.end(&format!("its files could not be restored: {error}"));
         }
@@ -83,7 +84,8 @@ impl Core {
     async fn do_with_files(&self, asked: KeptFiles) -> Result<(), RunError> {
         let _alone = self.forks.lock().await;
         self.check()?;
-        let said = timeout(KEEP, ask(self.jar.talk(), vec![], &ToJar::Files(asked))).await;
+        let jar = self.jar()?;
+        let said = timeout(KEEP, ask(jar.talk(), vec![], &ToJar::Files(asked))).await;
         match said {
             Ok(Ok(FromJar::Ready {})) => Ok(()),
             Ok(Ok(FromJar::Failed(failure))) => {

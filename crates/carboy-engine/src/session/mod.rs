@@ -20,7 +20,7 @@ use carboy_protocol::{
     Job, JobFrame, Kind, LanguageProfile, Limits, Opening, Outcome, Piece, Policy, Reply,
     StateAfter, ToJar, Variables, Walls,
 };
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, oneshot};
 
 use crate::admit::gate::Needs;
 use crate::admit::{outcome, request};
@@ -33,7 +33,7 @@ use crate::session::core::{Core, refused};
 use crate::session::fork::{Original, drain};
 use crate::session::line::{Copy, Line, protect};
 use crate::session::told::{MAX_NAME, MAX_VARIABLES, bounded, strays};
-use crate::session::turn::{Turn, to_the_end};
+use crate::session::turn::{Closing, Turn, to_the_end};
 use crate::tier::Jar;
 use crate::tier::process::Purpose;
 use crate::verdict::Given;
@@ -60,6 +60,7 @@ pub struct Session {
     core: Arc<Core>,
     line: Arc<Mutex<Line>>,
     is_first: bool,
+    closing: Closing,
 }
 
 /// An error if a session cannot be held under this policy.
@@ -98,7 +99,7 @@ impl Session {
         // What it took to make it is nobody's.
         head.settle();
         let line = Line::begin(&core, head, counted);
-        let session = Session { core, line, is_first: true };
+        let session = Session { core, line, is_first: true, closing: Closing::new() };
         protect(session.core.clone(), session.line.clone().lock_owned().await);
         Ok(Some(session))
     }
@@ -209,14 +210,15 @@ impl Session {
             () = run::cancelled(&mut cancel) => return Err(RunError::Cancelled),
         };
         // From here on a future that is dropped ends the head, and then the line falls back.
-        let mut turn = Turn::new(core);
+        let mut turn = Turn::new(core, &self.closing);
         let mut head = line.take(core)?;
         let unprotected = line.unprotected().map(str::to_owned);
         turn.begins(line);
         let queue_ms = asked.elapsed().as_secs_f64() * 1e3;
+        let (stop, stopped) = oneshot::channel();
         let contact = Contact {
             sink: options.chunks,
-            cancel,
+            cancel: Some(stopped),
             tools: &message.tools,
             host: options.tools,
             run: &id,
@@ -228,7 +230,10 @@ impl Session {
         if let Some(begun) = options.begun {
             begun.send(()).ok(); // Whoever wanted to know may be gone.
         }
-        let ran = Box::pin(run::run(&mut head, message.frame, limits, contact)).await;
+        let ran = tokio::select! {
+            ran = Box::pin(run::run(&mut head, message.frame, limits, contact)) => ran,
+            never = self.closing.or(cancel, stop) => match never {},
+        };
         head.hush();
         head.runs(false);
         head.settle();
@@ -277,7 +282,8 @@ impl Session {
             line.copy(&core, Purpose::Branch).await
         });
         let line = Line::begin(&self.core, copied.await?, counted);
-        let branch = Session { core: self.core.clone(), line, is_first: false };
+        let closing = Closing::new();
+        let branch = Session { core: self.core.clone(), line, is_first: false, closing };
         protect(branch.core.clone(), branch.line.clone().lock_owned().await);
         Ok(branch)
     }
@@ -349,6 +355,7 @@ impl Session {
             self.core.end("it was closed");
             self.core.gone().await;
         } else {
+            self.closing.close();
             self.line.lock().await.close();
         }
     }

@@ -1,11 +1,13 @@
 //! What is seen to its end even if the caller goes away: the turn of a run, and the making of copies.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use carboy_protocol::StateAfter;
-use tokio::sync::OwnedMutexGuard;
+use tokio::sync::{OwnedMutexGuard, oneshot, watch};
 
 use crate::error::RunError;
+use crate::run::cancelled;
 use crate::session::core::{Core, words};
 use crate::session::line::{Line, protect};
 use crate::tier::process::Head;
@@ -14,13 +16,14 @@ use crate::tier::process::Head;
 /// in turn.
 pub(super) struct Turn<'a> {
     core: &'a Arc<Core>,
+    closing: &'a Closing,
     line: Option<OwnedMutexGuard<Line>>,
 }
 
 impl<'a> Turn<'a> {
     /// One that has not begun.
-    pub fn new(core: &'a Arc<Core>) -> Turn<'a> {
-        Turn { core, line: None }
+    pub fn new(core: &'a Arc<Core>, closing: &'a Closing) -> Turn<'a> {
+        Turn { core, closing, line: None }
     }
 
     /// The head of this line was taken out.
@@ -33,6 +36,10 @@ impl<'a> Turn<'a> {
         let Some(mut line) = self.line.take() else { return (StateAfter::Ended, None) };
         if let Err(why) = self.core.check() {
             return (StateAfter::Ended, Some(why.to_string()));
+        }
+        if self.closing.is_closed() {
+            line.close();
+            return (StateAfter::Ended, None);
         }
         let answer = match kept {
             Some(head) => {
@@ -63,6 +70,39 @@ impl Drop for Turn<'_> {
         {
             protect(self.core.clone(), line);
         }
+    }
+}
+
+/// Whether a line is to be closed, for whoever runs something in it.
+pub(super) struct Closing(watch::Sender<bool>);
+
+impl Closing {
+    pub fn new() -> Closing {
+        Closing(watch::Sender::new(false))
+    }
+
+    /// Ends what runs in the line.
+    pub fn close(&self) {
+        self.0.send_replace(true);
+    }
+
+    pub fn is_closed(&self) -> bool {
+        *self.0.borrow()
+    }
+
+    /// Stops a run when its caller cancels it or the line is closed. To be polled beside the run.
+    pub async fn or(
+        &self,
+        mut cancel: Option<oneshot::Receiver<()>>,
+        stop: oneshot::Sender<()>,
+    ) -> Infallible {
+        let mut closing = self.0.subscribe();
+        tokio::select! {
+            () = cancelled(&mut cancel) => {}
+            _ = closing.wait_for(|is_closed| *is_closed) => {}
+        }
+        stop.send(()).ok();
+        std::future::pending().await
     }
 }
 
