@@ -46,6 +46,7 @@ mod session_faults;
 mod session_model;
 mod session_pipe;
 mod session_rollback;
+mod session_soak;
 mod session_tree;
 mod sessions;
 mod soak;

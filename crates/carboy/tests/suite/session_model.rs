@@ -14,10 +14,10 @@ const STEPS: usize = 14;
 const LINES: usize = 3;
 
 /// Numbers that are the same for the same seed.
-struct Dice(u64);
+pub struct Dice(pub u64);
 
 impl Dice {
-    fn throw(&mut self, sides: usize) -> usize {
+    pub fn throw(&mut self, sides: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;

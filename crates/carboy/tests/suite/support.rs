@@ -137,7 +137,7 @@ impl Bench {
         Bench::made(python(), &[], |config| config.ceiling = Some(ceiling))
     }
 
-    fn made(
+    pub fn made(
         python: impl Into<PathBuf>,
         preload: &[&str],
         change: impl FnOnce(&mut Config),
