@@ -53,7 +53,7 @@ impl<P: Place> Handler<P> {
             Name::ListFiles => {
                 let ListFiles { run } = read(arguments)?;
                 let files = self.place.shelf().and_then(|shelf| shelf.list(&run));
-                files.map(|files| answer::files(&files)).ok_or_else(|| no_file(&run))
+                files.map(|files| answer::files(&run, &files)).ok_or_else(|| no_file(&run))
             }
             Name::ReadFile => {
                 let ReadFile { run, path, offset } = read(arguments)?;
