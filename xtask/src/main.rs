@@ -21,6 +21,8 @@ mod limits;
 mod links;
 mod name;
 mod openapi;
+mod openapi_parts;
+mod openapi_sessions;
 mod python_imports;
 mod pythons;
 mod rooms;

@@ -4,17 +4,18 @@
 
 use std::io;
 
-use carboy_protocol::{Job, LanguagePolicy, Outcome, Policy, ToolFault};
+use carboy_protocol::{
+    Job, LanguagePolicy, Opening, Outcome, Piece, Policy, Reply, ToolFault, Variables,
+};
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
+use crate::openapi_parts::{
+    WITH_BODY, WITH_KEY, answer, body, bytes, object, open, operation, query, with,
+};
+use crate::openapi_sessions::{session, session_paths};
+
 pub(crate) const DOCUMENT: &str = "docs/openapi.json";
-
-/// What everybody with a key may be answered.
-const WITH_KEY: [u16; 5] = [401, 403, 421, 429, 503];
-
-/// What whoever sends a body may be answered too.
-const WITH_BODY: [u16; 4] = [400, 408, 413, 415];
 
 /// The document as it is checked in.
 pub(crate) fn document() -> io::Result<String> {
@@ -27,10 +28,22 @@ pub(crate) fn document() -> io::Result<String> {
     let policy = generator.subschema_for::<Policy>();
     let language = generator.subschema_for::<LanguagePolicy>();
     let fault = generator.subschema_for::<ToolFault>();
+    let of_sessions = session_paths(
+        &generator.subschema_for::<Opening>().to_value(),
+        &generator.subschema_for::<Piece>().to_value(),
+        &generator.subschema_for::<Reply>().to_value(),
+        &generator.subschema_for::<Variables>().to_value(),
+    );
     let mut schemas = generator.take_definitions(true);
     leave_out(&mut schemas);
     schemas.insert("Problem".into(), problem());
     schemas.insert("Run".into(), run(&outcome));
+    schemas.insert("Session".into(), session());
+    let mut paths =
+        paths(job.to_value(), outcome, policy.to_value(), language.to_value(), fault.to_value());
+    if let (Some(all), Value::Object(more)) = (paths.as_object_mut(), of_sessions) {
+        all.extend(more);
+    }
     let document = json!({
         "openapi": "3.1.0",
         "info": {
@@ -41,9 +54,7 @@ pub(crate) fn document() -> io::Result<String> {
         },
         "servers": [{ "url": "http://127.0.0.1:8722" }],
         "security": [{ "key": [] }],
-        "paths": paths(
-            job.to_value(), outcome, policy.to_value(), language.to_value(), fault.to_value(),
-        ),
+        "paths": paths,
         "components": {
             "securitySchemes": { "key": { "type": "http", "scheme": "bearer" } },
             "schemas": schemas,
@@ -54,7 +65,11 @@ pub(crate) fn document() -> io::Result<String> {
 
 /// Leaves out what the types have and the door does not take: files of the host.
 fn leave_out(schemas: &mut Map<String, Value>) {
-    if let Some(fields) = schemas.get_mut("Job").and_then(|job| job["properties"].as_object_mut()) {
+    for name in ["Job", "Opening"] {
+        let Some(fields) = schemas.get_mut(name).and_then(|of| of["properties"].as_object_mut())
+        else {
+            continue;
+        };
         fields.retain(|name, _| name != "mounts");
         fields["policy"] = json!({
             "$ref": "#/components/schemas/Policy",
@@ -212,76 +227,6 @@ fn paths(job: Value, outcome: Value, policy: Value, language: Value, fault: Valu
             )),
         },
     })
-}
-
-fn operation(id: &str, summary: &str, answers: &[(u16, Value)], problems: &[&[u16]]) -> Value {
-    let mut responses = Map::new();
-    for (status, answer) in answers {
-        responses.insert(status.to_string(), answer.clone());
-    }
-    for status in problems.iter().copied().flatten() {
-        let mut problem = json!({
-            "description": "A problem; its code says which.",
-            "content": { "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } },
-        });
-        if [429, 503].contains(status) {
-            let header = json!({ "schema": { "type": "integer" }, "description": "Seconds." });
-            problem["headers"] = json!({ "Retry-After": header });
-        }
-        responses.insert(status.to_string(), problem);
-    }
-    json!({ "operationId": id, "summary": summary, "responses": responses })
-}
-
-fn with(mut operation: Value, parts: &[(&str, Value)]) -> Value {
-    for (name, part) in parts {
-        operation[*name] = part.clone();
-    }
-    operation
-}
-
-/// Without a key.
-fn open(operation: Value) -> Value {
-    with(operation, &[("security", json!([]))])
-}
-
-fn body(schema: Value) -> Value {
-    json!({ "required": true, "content": { "application/json": { "schema": schema } } })
-}
-
-fn answer(description: &str, schema: Value) -> Value {
-    json!({ "description": description, "content": { "application/json": { "schema": schema } } })
-}
-
-fn bytes(description: &str) -> Value {
-    json!({
-        "description": description,
-        "content": { "application/octet-stream": { "schema": { "type": "string", "format": "binary" } } },
-    })
-}
-
-fn object(fields: &[(&str, Value)]) -> Value {
-    let properties: Map<_, _> =
-        fields.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
-    let names: Vec<_> = fields.iter().map(|(name, _)| name).collect();
-    json!({ "type": "object", "properties": properties, "required": names })
-}
-
-fn query() -> Value {
-    json!([
-        {
-            "name": "deadline_ms",
-            "in": "query",
-            "description": "When the answer is of no use any more, in milliseconds from now.",
-            "schema": { "type": "integer", "minimum": 0 },
-        },
-        {
-            "name": "artifacts",
-            "in": "query",
-            "description": "Whether files that the run leaves are listed, or also kept for /v1/runs/{id}/files.",
-            "schema": { "type": "string", "enum": ["list", "none", "keep"] },
-        },
-    ])
 }
 
 fn problem() -> Value {

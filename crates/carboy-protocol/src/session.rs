@@ -9,6 +9,7 @@ use crate::{DataFrame, FileSource, Outcome, Policy, Tool};
 
 /// The next piece of a session's code.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Piece {
     /// Python source. What earlier pieces defined is there.
@@ -29,6 +30,7 @@ pub struct Piece {
 
 /// What a session is opened with.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Opening {
     /// What holds for all of its runs.
@@ -106,6 +108,7 @@ pub enum SessionAnswer {
 
 /// What a run left of a session's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StateAfter {
     /// What the code reached, to its end or to its exception.
@@ -118,6 +121,7 @@ pub enum StateAfter {
 
 /// What came of a piece of code.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reply {
     /// What came of the run.
     pub outcome: Outcome,
@@ -130,6 +134,7 @@ pub struct Reply {
 
 /// What a session's code has defined, in its own words.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Variables {
     /// As many as are told.
@@ -140,6 +145,7 @@ pub struct Variables {
 
 /// One of them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Variable {
     /// Its name.

@@ -22,6 +22,9 @@ mod problem;
 mod run;
 mod runs;
 mod seat;
+mod sessions;
+mod sessions_held;
+mod sessions_runs;
 mod shares;
 mod shelf;
 mod socket;
@@ -37,7 +40,7 @@ use std::sync::Arc;
 
 use axum::routing::{get, post};
 use axum::{Router, middleware};
-use carboy_engine::Runner;
+use carboy_engine::Sessions;
 use tokio::sync::watch::Receiver;
 
 use problem::Problem;
@@ -51,15 +54,22 @@ pub use tools::{Secret, ToolConfig};
 
 /// Serves a door until it is told to close. Every run that was accepted is answered before it returns, as long as its
 /// caller is there to hear it.
-pub async fn serve<R: Runner>(door: Arc<Door<R>>, listener: Listener, closing: Receiver<Closing>) {
+pub async fn serve<R: Sessions>(
+    door: Arc<Door<R>>,
+    listener: Listener,
+    closing: Receiver<Closing>,
+) {
     let router = routes(&door);
     let sweeper = tokio::spawn(door::sweep(door.clone()));
+    let watching = tokio::spawn(sessions::watch(door.clone()));
     accept::accept(door, router, listener, closing).await;
     sweeper.abort();
+    watching.abort();
 }
 
-fn routes<R: Runner>(door: &Arc<Door<R>>) -> Router {
+fn routes<R: Sessions>(door: &Arc<Door<R>>) -> Router {
     Router::new()
+        .merge(of_sessions())
         .route("/v1/runs", post(runs::start::<R>).get(runs::list::<R>))
         .route("/v1/runs/{id}", get(runs::look::<R>).delete(runs::end::<R>))
         .route("/v1/runs/{id}/answers", post(runs::answer_call::<R>))
@@ -76,4 +86,21 @@ fn routes<R: Runner>(door: &Arc<Door<R>>) -> Router {
         .layer(middleware::from_fn_with_state(door.clone(), entry::enter::<R>))
         .layer(middleware::from_fn_with_state(door.clone(), watch::watch::<R>))
         .with_state(door.clone())
+}
+
+fn of_sessions<R: Sessions>() -> Router<Arc<Door<R>>> {
+    use axum::routing::delete;
+    Router::new()
+        .route("/v1/sessions", post(sessions::open::<R>).get(sessions::list::<R>))
+        .route("/v1/sessions/{id}", get(sessions::see::<R>).delete(sessions::end::<R>))
+        .route("/v1/sessions/{id}/runs", post(sessions_runs::start::<R>))
+        .route("/v1/sessions/{id}/branch", post(sessions::branch::<R>))
+        .route("/v1/sessions/{id}/interrupt", post(sessions::interrupt::<R>))
+        .route("/v1/sessions/{id}/variables", get(sessions::variables::<R>))
+        .route(
+            "/v1/sessions/{id}/checkpoints",
+            get(sessions::checkpoints::<R>).post(sessions::keep::<R>),
+        )
+        .route("/v1/sessions/{id}/checkpoints/{name}", delete(sessions::forget::<R>))
+        .route("/v1/sessions/{id}/rollback", post(sessions::roll_back::<R>))
 }

@@ -95,6 +95,8 @@ pub struct TenantConfig {
     pub ceiling: Policy,
     /// Runs under way at once, those that wait for a place among them.
     pub runs_at_once: usize,
+    /// Sessions open at once, branches among them. With none there are no sessions.
+    pub sessions_at_once: usize,
     /// Runs begun in a second, in the long run. `None` means that only the other bounds hold.
     pub runs_per_second: Option<f64>,
     /// Runs that may begin at once after a pause, where `runs_per_second` is set.
@@ -113,6 +115,7 @@ impl Default for TenantConfig {
             keys: vec![],
             ceiling: Policy::default(),
             runs_at_once: 64,
+            sessions_at_once: 16,
             runs_per_second: None,
             burst: 16,
             cpu_seconds_per_minute: None,

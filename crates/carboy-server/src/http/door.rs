@@ -12,6 +12,7 @@ use super::config::{Bounds, DoorConfig};
 use super::metrics::{Gauges, Metrics};
 use super::problem::Problem;
 use super::seat::Seats;
+use super::sessions_held::HeldSessions;
 use super::shares::Shares;
 use super::shelf::Shelves;
 use super::tenant_tools;
@@ -59,6 +60,7 @@ pub struct Door<R> {
     pub(super) bounds: Bounds,
     pub(super) metrics: Metrics,
     pub(super) seats: Arc<Seats>,
+    pub(super) sessions: Arc<HeldSessions>,
     /// Places for sources to be checked. Whoever waits for one is served in turn.
     pub(super) checks: Arc<Semaphore>,
     /// Connections that have a tenant's request under way, or an answer to one that is still to be sent.
@@ -119,6 +121,7 @@ impl<R: Runner> Door<R> {
             tenants,
             metrics: Metrics::default(),
             seats,
+            sessions: Arc::new(HeldSessions::new()),
             checks: Arc::new(Semaphore::new(CHECKS)),
             busy: Shares::new(for_tenants, count, 1),
             memory: Shares::new(bounds.bodies_bytes, count, bounds.body_bytes),

@@ -43,7 +43,7 @@ pub(super) async fn post<R: Runner>(
     let (bytes, _room) = body::read(&door, &caller, whole).await?;
     let gone = CancellationToken::new();
     let mut job = Job::new("").with_policy(caller.tenant.ceiling.clone());
-    tenant_tools::offer(&door.tools[caller.tenant.number], &mut job)?;
+    tenant_tools::offer(&door.tools[caller.tenant.number], &mut job.tools)?;
     let place = Arc::new(OfTenant {
         about: About {
             job,

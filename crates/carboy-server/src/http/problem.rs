@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use carboy_engine::RunError;
+use carboy_engine::{RequestError, RunError};
 use carboy_protocol::visible_json;
 use serde::Serialize;
 
@@ -97,6 +97,9 @@ impl Problem {
 
     pub fn of(error: &RunError) -> Problem {
         let problem = match error {
+            RunError::Request(error @ RequestError::SessionOver { .. }) => {
+                Problem::new(StatusCode::GONE, "session_ended", error.to_string())
+            }
             RunError::Request(error) => Problem::request(error.to_string()),
             RunError::Busy(busy) => {
                 Problem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", busy.to_string())

@@ -14,6 +14,7 @@ use super::body::SHORT;
 use super::door::Door;
 use super::entry::Caller;
 use super::problem::Problem;
+use super::sessions_held::Doing;
 use super::shares::Share;
 use super::tenant::{End, Stop, Tenant, Ticket};
 use super::tools::HttpTool;
@@ -32,6 +33,8 @@ pub(super) struct Run<R: Runner> {
     room: Option<Share>,
     /// Calls of tools that are under way. They end with it.
     calls: JoinSet<()>,
+    /// Its place in a session, if it runs in one.
+    doing: Option<Doing>,
 }
 
 /// Its caller went away. It is ended, and counts as the tenant's until it is gone, with all that it used.
@@ -43,7 +46,8 @@ impl<R: Runner> Drop for Run<R> {
         };
         self.door.metrics.abandoned();
         self.door.desk.cancel(ticket.id());
-        let (door, caller, room) = (self.door.clone(), self.caller.clone(), self.room.take());
+        let (door, caller) = (self.door.clone(), self.caller.clone());
+        let held = (self.room.take(), self.doing.take());
         let last = async move {
             while let Some(event) = under_way.next().await {
                 if let Event::Ended(Ok(end)) = event
@@ -52,7 +56,7 @@ impl<R: Runner> Drop for Run<R> {
                     charge(&door, &ticket, &caller, &outcome);
                 }
             }
-            drop((ticket, room));
+            drop((ticket, held));
         };
         // Without a runtime the process is ending.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
@@ -70,7 +74,13 @@ impl<R: Runner> Run<R> {
         room: Share,
     ) -> Run<R> {
         let (under_way, ticket, room) = (Some(under_way), Some(ticket), Some(room));
-        Run { door, under_way, ticket, caller, room, calls: JoinSet::new() }
+        Run { door, under_way, ticket, caller, room, doing: None, calls: JoinSet::new() }
+    }
+
+    /// The same run, in a session until it is over.
+    pub fn in_session(mut self, doing: Doing) -> Run<R> {
+        self.doing = Some(doing);
+        self
     }
 
     /// What it says next; `None` after its end. Calls of the tenant's own tools are answered here.
@@ -106,7 +116,7 @@ impl<R: Runner> Run<R> {
             }
             Err(problem) => End::Failed(problem.json().into()),
         };
-        self.room = None;
+        (self.room, self.doing) = (None, None);
         if let Some(ticket) = self.ticket.take() {
             ticket.end(end);
         }
@@ -122,14 +132,23 @@ impl<R: Runner> Run<R> {
     }
 
     async fn written(&self, end: desk::End) -> Result<Bytes, Problem> {
-        let outcome = end.outcome().ok_or_else(Problem::engine)?;
+        let outcome = match &end {
+            desk::End::Outcome(outcome) => &**outcome,
+            desk::End::Reply(reply) => &reply.outcome,
+            desk::End::Session(_) => return Err(Problem::engine()),
+        };
         if let Some(ticket) = &self.ticket {
-            charge(&self.door, ticket, &self.caller, &outcome);
+            charge(&self.door, ticket, &self.caller, outcome);
         }
-        let is_long = is_long(&outcome);
+        let is_long = is_long(outcome);
         let write = move || {
             let mut text = Vec::new();
-            line::append(&mut text, &outcome).map(|()| Bytes::from(text))
+            match &end {
+                desk::End::Outcome(outcome) => line::append(&mut text, outcome),
+                desk::End::Reply(reply) => line::append(&mut text, reply),
+                desk::End::Session(_) => Ok(()),
+            }
+            .map(|()| Bytes::from(text))
         };
         let text = if is_long {
             let writing = tokio::task::spawn_blocking(write);

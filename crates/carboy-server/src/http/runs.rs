@@ -1,5 +1,6 @@
 //! Runs: start one and hear what came of it, look at one, end one.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,9 +11,9 @@ use axum::http::header::{ACCEPT, HeaderName};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use carboy_engine::{Answer, Runner, new_id};
-use carboy_protocol::{ArtifactWish, FileSource, Job, ToolFault};
+use carboy_protocol::{ArtifactWish, FileSource, Job, Policy, Tool, ToolFault};
 use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
@@ -25,8 +26,9 @@ use super::name::Named;
 use super::pieces::Pieces;
 use super::problem::Problem;
 use super::run::{Run, answer, json_bytes};
+use super::shares::Share;
 use super::stream;
-use super::tenant::{End, Known};
+use super::tenant::{End, Known, Ticket};
 use super::tenant_tools;
 use crate::desk::{Event, Order, Work};
 
@@ -34,7 +36,7 @@ const RUN: HeaderName = HeaderName::from_static("carboy-run");
 
 /// What a query may say beside the job.
 #[derive(Default)]
-struct Wishes {
+pub(super) struct Wishes {
     deadline: Option<Duration>,
     artifacts: ArtifactWish,
 }
@@ -73,20 +75,27 @@ pub(super) async fn start<R: Runner>(
     let streams = wants_events(request.headers());
     let (tell, begun) = oneshot::channel();
     let started = begin(door, &caller, request, streams.then_some(tell)).await;
-    let (mut run, id) = match started {
-        Ok(run) => run,
-        Err(problem) => return problem.into_response(),
-    };
-    let mut response = if streams {
-        stream::answer(run, id.clone(), begun).await
-    } else {
-        loop {
+    match started {
+        Ok((run, id)) => respond(run, id, streams.then_some(begun)).await,
+        Err(problem) => problem.into_response(),
+    }
+}
+
+/// The answer of a run: its end, or everything as it comes to whoever waits for it to begin.
+pub(super) async fn respond<R: Runner>(
+    mut run: Run<R>,
+    id: String,
+    begun: Option<oneshot::Receiver<()>>,
+) -> Response {
+    let mut response = match begun {
+        Some(begun) => stream::answer(run, id.clone(), begun).await,
+        None => loop {
             match run.next().await {
                 Some(Event::Ended(ended)) => break answer(run.end(ended).await),
                 Some(_) => {}
                 None => break Problem::engine().into_response(),
             }
-        }
+        },
     };
     if let Ok(id) = HeaderValue::try_from(id) {
         response.headers_mut().insert(RUN, id);
@@ -94,15 +103,15 @@ pub(super) async fn start<R: Runner>(
     response
 }
 
-fn wants_events(headers: &HeaderMap) -> bool {
+pub(super) fn wants_events(headers: &HeaderMap) -> bool {
     let kinds = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     kinds.flat_map(|kinds| kinds.split(',')).any(|kind| {
         kind.split(';').next().unwrap_or("").trim().eq_ignore_ascii_case("text/event-stream")
     })
 }
 
-/// A job, and whether it names a policy.
-fn posted(bytes: &[u8]) -> serde_json::Result<(Job, bool)> {
+/// A job or a session, and whether it names a policy.
+pub(super) fn posted<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result<(T, bool)> {
     #[derive(Deserialize)]
     struct Named {
         #[serde(default)]
@@ -120,6 +129,30 @@ async fn begin<R: Runner>(
     begun: Option<oneshot::Sender<()>>,
 ) -> Result<(Run<R>, String), Problem> {
     caller.needs(Scope::Run)?;
+    let (admitted, (mut job, has_policy)) = admit(&door, caller, request, posted::<Job>).await?;
+    check_files(&job.files, &job.mounts)?;
+    check_tools(&job.tools, begun.is_some())?;
+    tenant_tools::offer(&door.tools[caller.tenant.number], &mut job.tools)?;
+    job.policy = lowered(&door, caller, job.policy, has_policy)?;
+    go(door, caller, admitted, Work::Job(Box::new(job)), begun)
+}
+
+/// A run that has a place among its tenant's.
+pub(super) struct Admitted {
+    pub id: String,
+    ticket: Ticket,
+    room: Share,
+    deadline: Option<Instant>,
+    artifacts: ArtifactWish,
+}
+
+/// Takes a place for a run and reads its body.
+pub(super) async fn admit<R: Runner, T: Send + 'static>(
+    door: &Door<R>,
+    caller: &Caller,
+    request: Request,
+    parser: fn(&[u8]) -> serde_json::Result<T>,
+) -> Result<(Admitted, T), Problem> {
     let wishes = Wishes::of(request.uri().query().unwrap_or(""))?;
     let now = Instant::now();
     let deadline = match wishes.deadline {
@@ -132,34 +165,51 @@ async fn begin<R: Runner>(
     // Before its body is read: what one tenant can make this process hold is bounded with its runs.
     let ticket = caller.tenant.admit(id.clone(), now)?;
     let reading = async {
-        let (bytes, room) = body::read(&door, caller, request).await?;
-        Ok((body::parse(bytes, posted).await?, room))
+        let (bytes, room) = body::read(door, caller, request).await?;
+        Ok((body::parse(bytes, parser).await?, room))
     };
-    let ((mut job, has_policy), room) = tokio::select! {
+    let (read, room) = tokio::select! {
         biased;
         stop = ticket.stopped() => return Err(stop.problem()),
         read = reading => read?,
     };
-    check(&job, begun.is_some())?;
-    tenant_tools::offer(&door.tools[caller.tenant.number], &mut job)?;
+    Ok((Admitted { id, ticket, room, deadline, artifacts: wishes.artifacts }, read))
+}
+
+/// What a caller gets who asks for a policy, or for none.
+pub(super) fn lowered<R: Runner>(
+    door: &Door<R>,
+    caller: &Caller,
+    policy: Policy,
+    is_named: bool,
+) -> Result<Policy, Problem> {
     let ceiling = &caller.tenant.ceiling;
-    job.policy = if has_policy {
-        let wrong = |faults| {
-            door.problem(&caller.request, &carboy_engine::RequestError::Policy(faults).into())
-        };
-        job.policy.validate().map_err(wrong)?;
-        job.policy.within(ceiling)
-    } else {
-        ceiling.clone()
-    };
+    if !is_named {
+        return Ok(ceiling.clone());
+    }
+    let wrong =
+        |faults| door.problem(&caller.request, &carboy_engine::RequestError::Policy(faults).into());
+    policy.validate().map_err(wrong)?;
+    Ok(policy.within(ceiling))
+}
+
+/// Starts what was admitted.
+pub(super) fn go<R: Runner>(
+    door: Arc<Door<R>>,
+    caller: &Caller,
+    admitted: Admitted,
+    work: Work,
+    begun: Option<oneshot::Sender<()>>,
+) -> Result<(Run<R>, String), Problem> {
+    let Admitted { id, ticket, room, deadline, artifacts } = admitted;
     let order = Order {
-        work: Work::Job(Box::new(job)),
+        work,
         id: Some(id.clone()),
         stream: begun.is_some(),
         begun,
         tenant: caller.tenant.name.clone(),
         deadline,
-        artifacts: wishes.artifacts,
+        artifacts,
     };
     let shelf = door.shelves.of(caller.tenant.number).clone();
     let started = door.desk.start_keeping(id.clone(), order, Some(shelf));
@@ -172,13 +222,21 @@ async fn begin<R: Runner>(
 }
 
 /// What a caller on another host cannot hand in.
-fn check(job: &Job, hears_calls: bool) -> Result<(), Problem> {
-    let on_host = job.files.values().any(|source| matches!(source, FileSource::Path(_)));
-    if on_host || !job.mounts.is_empty() {
+pub(super) fn check_files(
+    files: &BTreeMap<String, FileSource>,
+    mounts: &BTreeMap<String, String>,
+) -> Result<(), Problem> {
+    let on_host = files.values().any(|source| matches!(source, FileSource::Path(_)));
+    if on_host || !mounts.is_empty() {
         return Err(Problem::request("files of the server's host cannot be handed to a run")
             .hint("send their content: {\"files\": {\"a.csv\": {\"text\": \"...\"}}}, or base64"));
     }
-    if !job.tools.is_empty() && !hears_calls {
+    Ok(())
+}
+
+/// Who offers tools must hear of their calls.
+pub(super) fn check_tools(tools: &[Tool], hears_calls: bool) -> Result<(), Problem> {
+    if !tools.is_empty() && !hears_calls {
         return Err(Problem::request("a run with tools must be able to tell of its calls")
             .hint("send `Accept: text/event-stream`, and answer at /v1/runs/{id}/answers"));
     }
@@ -304,7 +362,7 @@ mod tests {
 
     #[test]
     fn a_policy_that_is_not_there_is_told_from_an_empty_one() {
-        let named = |text: &str| posted(text.as_bytes()).ok().map(|(_, named)| named);
+        let named = |text: &str| posted::<Job>(text.as_bytes()).ok().map(|(_, named)| named);
         assert_eq!(named(r#"{"code": ""}"#), Some(false));
         assert_eq!(named(r#"{"code": "", "policy": {}}"#), Some(true));
         assert_eq!(named(r#"{"code": "", "policy": null}"#), None);

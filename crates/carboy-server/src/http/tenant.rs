@@ -120,6 +120,7 @@ pub(super) struct Tenant {
     pub name: String,
     pub ceiling: Policy,
     pub runs_at_once: usize,
+    pub sessions_at_once: usize,
     /// Places for sources to be checked.
     checks: Arc<Semaphore>,
     state: Mutex<State>,
@@ -135,6 +136,7 @@ impl Tenant {
             name,
             ceiling: config.ceiling.clone(),
             runs_at_once: config.runs_at_once,
+            sessions_at_once: config.sessions_at_once,
             checks: Arc::new(Semaphore::new(CHECKS)),
             state: Mutex::new(State {
                 is_ending: false,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use carboy_protocol::Job;
+use carboy_protocol::Tool;
 
 use super::config::{DoorConfig, TenantConfig};
 use super::problem::Problem;
@@ -24,12 +24,12 @@ pub(super) fn of(config: &DoorConfig) -> Result<Vec<HttpTools>, ConfigFault> {
     config.tenants.iter().map(of_tenant).collect()
 }
 
-/// Offers a job the tools of its tenant, beside those of its caller.
-pub(super) fn offer(tools: &HttpTools, job: &mut Job) -> Result<(), Problem> {
-    if let Some(tool) = job.tools.iter().find(|tool| tools.contains_key(&tool.name)) {
+/// Offers a run the tools of its tenant, beside those of its caller.
+pub(super) fn offer(tools: &HttpTools, named: &mut Vec<Tool>) -> Result<(), Problem> {
+    if let Some(tool) = named.iter().find(|tool| tools.contains_key(&tool.name)) {
         let detail = format!("a tool `{}` is this server's own", tool.name);
         return Err(Problem::request(detail).hint("give yours another name"));
     }
-    job.tools.extend(tools.values().map(|tool| tool.offered()));
+    named.extend(tools.values().map(|tool| tool.offered()));
     Ok(())
 }

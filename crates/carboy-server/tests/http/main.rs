@@ -6,4 +6,5 @@ mod bounds;
 mod door;
 mod files;
 mod server;
+mod sessions;
 mod streams;

@@ -4,10 +4,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use carboy_engine::{
-    Artifacts, Busy, Call, Chunk, EngineError, Load, RunError, RunOptions, Runner, Stream,
+    Artifacts, Busy, Call, Chunk, EngineError, Load, RunError, RunOptions, Runner, Session,
+    Sessions, Stream,
 };
 use carboy_protocol::pipe::FromEngine;
-use carboy_protocol::{Artifact, Job, Outcome, Policy, PythonVersion, Usage};
+use carboy_protocol::{Artifact, Job, Opening, Outcome, Policy, PythonVersion, Usage};
 use carboy_server::Desk;
 use carboy_server::http::{
     self, Closing, Door, DoorConfig, KeyConfig, Listener, Scope, Standing, TenantConfig,
@@ -166,6 +167,17 @@ impl Runner for Scripted {
 
     fn load(&self) -> Option<Load> {
         Some(Load { running: 5, waiting: 6, standing: 7, memory_bytes: 8, memory_budget_bytes: 9 })
+    }
+}
+
+impl Sessions for Scripted {
+    async fn session_with(&self, opening: Opening) -> Result<Session, RunError> {
+        self.behind.policies.lock().unwrap().push(opening.policy);
+        let mut dropped = Dropped(Some(self.dropped.clone()));
+        self.begun.add_permits(1);
+        self.release.acquire().await.unwrap().forget();
+        dropped.0 = None;
+        Err(Busy { waiting: 3, retry_after: Duration::from_millis(1500) }.into())
     }
 }
 

@@ -41,6 +41,7 @@ mod results;
 mod runs;
 mod same_user;
 mod serve;
+mod serve_sessions;
 mod session_command;
 mod session_faults;
 mod session_model;

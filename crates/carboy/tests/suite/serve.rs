@@ -14,11 +14,11 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
-struct Served {
-    child: Child,
+pub(crate) struct Served {
+    pub(crate) child: Child,
     output: BufReader<ChildStdout>,
     place: String,
-    key: String,
+    pub(crate) key: String,
     folder: Folder,
 }
 
@@ -58,7 +58,7 @@ impl Served {
         served
     }
 
-    fn of(options: &[&str], listen: &str, folder: Folder) -> Served {
+    pub(crate) fn of(options: &[&str], listen: &str, folder: Folder) -> Served {
         let mut child = Command::new(program())
             .args(["serve", "--listen", listen])
             .args(options)
@@ -82,7 +82,7 @@ impl Served {
     }
 
     /// Waits until an answer has something in it.
-    fn wait_for(&self, path: &str, words: &str) {
+    pub(crate) fn wait_for(&self, path: &str, words: &str) {
         let started = Instant::now();
         while !self.ask("GET", path, "").1.contains(words) {
             assert!(started.elapsed() < LONG, "{path} never says {words}");
@@ -99,7 +99,13 @@ impl Served {
         }
     }
 
-    fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> Box<dyn Stream> {
+    pub(crate) fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &str,
+    ) -> Box<dyn Stream> {
         let mut stream = self.connect();
         let head = format!(
             "{method} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\
@@ -111,7 +117,7 @@ impl Served {
         stream
     }
 
-    fn ask(&self, method: &str, path: &str, body: &str) -> (u16, String) {
+    pub(crate) fn ask(&self, method: &str, path: &str, body: &str) -> (u16, String) {
         answer(self.send(method, path, "", body))
     }
 
@@ -121,13 +127,13 @@ impl Served {
         serde_json::from_str(&body).unwrap()
     }
 
-    fn signal(&self) {
+    pub(crate) fn signal(&self) {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, Signal::TERM).unwrap();
     }
 
     /// Waits for its end. Nothing of it is left.
-    fn end(mut self, below: &std::collections::BTreeSet<u32>) {
+    pub(crate) fn end(mut self, below: &std::collections::BTreeSet<u32>) {
         assert_eq!(self.child.wait().unwrap().code(), Some(0));
         wait_until_gone(below);
         let left: Vec<_> = std::fs::read_dir(&self.folder.0).unwrap().collect();
@@ -135,7 +141,7 @@ impl Served {
     }
 }
 
-trait Stream: Read + Write {}
+pub(crate) trait Stream: Read + Write {}
 impl<T: Read + Write> Stream for T {}
 
 fn answer(mut stream: Box<dyn Stream>) -> (u16, String) {

@@ -1,0 +1,376 @@
+//! Sessions: open one, run code in it, branch it, keep and go back to its state, end it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Extension;
+use axum::extract::{Path, Request, State};
+use axum::http::header::LOCATION;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
+use carboy_engine::{RequestError, RunError, Sessions};
+use carboy_protocol::{Opening, SessionAnswer, SessionAsk};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::body;
+use super::config::Scope;
+use super::door::Door;
+use super::entry::Caller;
+use super::problem::Problem;
+use super::run::json_bytes;
+use super::runs::{check_files, lowered, posted};
+use super::sessions_held::{Kept, Place};
+use super::tenant::Tenant;
+use crate::desk::{End, Event, UnderWay};
+
+/// How often it is looked which sessions have ended by themselves.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// `POST /v1/sessions`: opens one.
+pub(super) async fn open<R: Sessions>(
+    State(door): State<Arc<Door<R>>>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Result<Response, Problem> {
+    caller.needs(Scope::Run)?;
+    let unclaimed = Unclaimed::new(&door, &caller, None)?;
+    let (bytes, _room) = body::read(&door, &caller, request).await?;
+    let (mut opening, has_policy) = body::parse(bytes, posted::<Opening>).await?;
+    check_files(&opening.files, &opening.mounts)?;
+    opening.policy = lowered(&door, &caller, opening.policy, has_policy)?;
+    let (key, number) = (door.sessions.ask_key(), unclaimed.place.kept.number);
+    let opened = ask(&door, key, number, SessionAsk::Open(Box::new(opening))).await;
+    opened.map_err(|error| door.problem(&caller.request, &error))?;
+    created(&unclaimed.claim())
+}
+
+/// `GET /v1/sessions`: the caller's sessions, branches among them.
+pub(super) async fn list<R: Sessions>(
+    State(door): State<Arc<Door<R>>>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Response, Problem> {
+    caller.needs(Scope::Read)?;
+    look(&door, |kept| kept.tenant == caller.tenant.name);
+    let all: Vec<_> =
+        door.sessions.of(&caller.tenant.name).iter().map(|kept| about(kept)).collect();
+    Ok(json_bytes(json!({ "sessions": all }).to_string()))
+}
+
+/// `GET /v1/sessions/{id}`: one of them.
+pub(super) async fn see<R: Sessions>(
+    State(door): State<Arc<Door<R>>>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    caller.needs(Scope::Read)?;
+    Ok(json_bytes(about(&*find(&door, &caller, &id)?).to_string()))
+}
+
+/// `DELETE /v1/sessions/{id}`: ends it with what runs in it, and its branches if it was not a branch itself.
+pub(super) async fn end<R: Sessions>(
+    State(door): State<Arc<Door<R>>>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Problem> {
+    caller.needs(Scope::Run)?;
+    let kept = find(&door, &caller, &id)?;
+    // Before anything is waited for: whoever goes away meanwhile has ended it all the same.
+    door.sessions.end(&kept, "it was closed");
+    stop_runs(&door, &caller.tenant, &kept);
+    let closing = ask(&door, door.sessions.ask_key(), kept.number, SessionAsk::Close {}).await;
+    look(&door, |other| other.tenant == kept.tenant);
+    closing.map(|_done| StatusCode::NO_CONTENT).map_err(|error| told(&door, &caller, &error))
+}
+
+/// `POST /v1/sessions/{id}/branch`: another that goes on from the same state.
+pub(super) async fn branch<R: Sessions>(
+    State(door): State<Arc<Door<R>>>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    caller.needs(Scope::Run)?;
+    let kept = find(&door, &caller, &id)?;
+    let unclaimed = Unclaimed::new(&door, &caller, Some(kept.id.clone()))?;
+    let branch = SessionAsk::Branch { session: unclaimed.place.kept.number };
+    of(&door, &caller, &kept, branch).await?;
+    created(&unclaimed.claim())
+}
+
+/// `POST /v1/sessions/{id}/interrupt`: ends the runs that are under way in it. The state is what it was before them.
+pub(super) async fn interrupt<R: Sessions>(
+    State(door): State<Arc<Door<R>>>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    caller.needs(Scope::Run)?;
+    let kept = find(&door, &caller, &id)?;
+    let runs = stop_runs(&door, &caller.tenant, &kept);
+    let mut response = json_bytes(json!({ "runs": runs }).to_string());
+    *response.status_mut() = StatusCode::ACCEPTED;
+    Ok(response)
+}
+
+/// `GET /v1/sessions/{id}/variables`: what its code has defined.
+pub(super) async fn variables<R: Sessions>(
+    State(door): State<Arc<Door<R>>>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    // Its code is asked, which is a run.
+    caller.needs(Scope::Run)?;
+    let kept = find(&door, &caller, &id)?;
+    match of(&door, &caller, &kept, SessionAsk::Variables {}).await? {
+        SessionAnswer::Variables(variables) => {
+            let text = json!(variables).to_string();
+            caller.answers_with(&door, text.len());
+            Ok(json_bytes(text))
+        }
+        _ => Err(Problem::engine()),
+    }
+}
+
+/// `GET /v1/sessions/{id}/checkpoints`: the names of what is kept.
+pub(super) async fn checkpoints<R: Sessions>(
+    State(door): State<Arc<Door<R>>>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    caller.needs(Scope::Read)?;
+    let kept = find(&door, &caller, &id)?;
+    let names = names(&door, &caller, &kept).await?;
+    Ok(json_bytes(json!({ "names": names }).to_string()))
+}
+
+/// The name of a checkpoint.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Named {
+    name: String,
+}
+
+/// `POST /v1/sessions/{id}/checkpoints`: keeps the state under a name.
+pub(super) async fn keep<R: Sessions>(
+    State(door): State<Arc<Door<R>>>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<StatusCode, Problem> {
+    let (kept, Named { name }) = named(&door, &caller, &id, request).await?;
+    of(&door, &caller, &kept, SessionAsk::Checkpoint { name }).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// `DELETE /v1/sessions/{id}/checkpoints/{name}`: forgets what is kept under a name.
+pub(super) async fn forget<R: Sessions>(
+    State(door): State<Arc<Door<R>>>,
+    Extension(caller): Extension<Caller>,
+    Path((id, name)): Path<(String, String)>,
+) -> Result<StatusCode, Problem> {
+    caller.needs(Scope::Run)?;
+    let kept = find(&door, &caller, &id)?;
+    has(&door, &caller, &kept, &name).await?;
+    of(&door, &caller, &kept, SessionAsk::Drop { name }).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// `POST /v1/sessions/{id}/rollback`: goes back to what is kept under a name.
+pub(super) async fn roll_back<R: Sessions>(
+    State(door): State<Arc<Door<R>>>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<StatusCode, Problem> {
+    let (kept, Named { name }) = named(&door, &caller, &id, request).await?;
+    has(&door, &caller, &kept, &name).await?;
+    of(&door, &caller, &kept, SessionAsk::Rollback { name }).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Looks from time to time which sessions have ended by themselves, and lets go of what they still hold.
+pub(super) async fn watch<R: Sessions>(door: Arc<Door<R>>) {
+    loop {
+        tokio::time::sleep(LOOK).await;
+        look(&door, |_| true);
+    }
+}
+
+async fn named<R: Sessions>(
+    door: &Door<R>,
+    caller: &Caller,
+    id: &str,
+    request: Request,
+) -> Result<(Arc<Kept>, Named), Problem> {
+    caller.needs(Scope::Run)?;
+    let kept = find(door, caller, id)?;
+    let (bytes, _room) = body::read(door, caller, request).await?;
+    let named = body::parse(bytes, |bytes| serde_json::from_slice(bytes)).await?;
+    Ok((kept, named))
+}
+
+async fn names<R: Sessions>(
+    door: &Door<R>,
+    caller: &Caller,
+    kept: &Arc<Kept>,
+) -> Result<Vec<String>, Problem> {
+    match of(door, caller, kept, SessionAsk::Checkpoints {}).await? {
+        SessionAnswer::Checkpoints { names } => Ok(names),
+        _ => Err(Problem::engine()),
+    }
+}
+
+/// A problem if nothing is kept under this name.
+async fn has<R: Sessions>(
+    door: &Door<R>,
+    caller: &Caller,
+    kept: &Arc<Kept>,
+    name: &str,
+) -> Result<(), Problem> {
+    let names = names(door, caller, kept).await?;
+    if names.iter().any(|known| known == name) { Ok(()) } else { Err(Problem::not_found()) }
+}
+
+/// The caller's session with this id, which is not over.
+pub(super) fn find<R: Sessions>(
+    door: &Door<R>,
+    caller: &Caller,
+    id: &str,
+) -> Result<Arc<Kept>, Problem> {
+    let kept = door.sessions.find(&caller.tenant.name, id)?;
+    if let Some(why) = why_over(door, &kept) {
+        let_go(door, &kept, &why);
+        return door.sessions.find(&caller.tenant.name, id);
+    }
+    Ok(kept)
+}
+
+/// Why a session is over, if it is.
+fn why_over<R: Sessions>(door: &Door<R>, kept: &Kept) -> Option<String> {
+    match door.desk.check_session(kept.number) {
+        Err(RunError::Request(RequestError::SessionOver { why })) => Some(why),
+        _ => None,
+    }
+}
+
+/// Lets go of what the sessions of which this is true hold, if they are over.
+fn look<R: Sessions>(door: &Door<R>, wanted: impl Fn(&Kept) -> bool) {
+    for kept in door.sessions.all(wanted) {
+        if let Some(why) = why_over(door, &kept) {
+            let_go(door, &kept, &why);
+        }
+    }
+}
+
+fn let_go<R: Sessions>(door: &Door<R>, kept: &Kept, why: &str) {
+    if door.sessions.end(kept, why) {
+        drop_number(door, kept.number);
+    }
+}
+
+/// Gives a number at the desk back, which ends its session.
+fn drop_number<R: Sessions>(door: &Door<R>, number: u64) {
+    // It is given back at once; nobody need wait for the rest.
+    drop(door.desk.ask(door.sessions.ask_key(), number, SessionAsk::Close {}));
+}
+
+/// Ends the runs that are under way in a session, and says which.
+fn stop_runs<R: Sessions>(door: &Door<R>, tenant: &Tenant, kept: &Kept) -> Vec<String> {
+    let runs = kept.runs();
+    for id in &runs {
+        tenant.stop(id);
+        door.desk.cancel(id);
+    }
+    runs
+}
+
+/// Does something with a session that is open.
+async fn of<R: Sessions>(
+    door: &Door<R>,
+    caller: &Caller,
+    kept: &Arc<Kept>,
+    wanted: SessionAsk,
+) -> Result<SessionAnswer, Problem> {
+    let doing = kept.begin(door.sessions.ask_key())?;
+    let answer = ask(door, doing.key.clone(), kept.number, wanted).await;
+    answer.map_err(|error| told(door, caller, &error))
+}
+
+async fn ask<R: Sessions>(
+    door: &Door<R>,
+    key: String,
+    number: u64,
+    wanted: SessionAsk,
+) -> Result<SessionAnswer, RunError> {
+    let asked: Result<UnderWay<String>, _> = door.desk.ask(key, number, wanted);
+    let mut under_way = asked.map_err(|_taken| RunError::Cancelled)?;
+    loop {
+        match under_way.next().await {
+            Some(Event::Ended(Ok(End::Session(answer)))) => return Ok(answer),
+            Some(Event::Ended(Err(error))) => return Err(error),
+            Some(Event::Ended(Ok(_))) | None => return Err(RunError::Cancelled),
+            Some(_) => {}
+        }
+    }
+}
+
+/// The problem that a session which is open answers with.
+fn told<R: Sessions>(door: &Door<R>, caller: &Caller, error: &RunError) -> Problem {
+    match error {
+        RunError::Request(refused @ RequestError::Session { .. }) => {
+            let problem = Problem::new(StatusCode::CONFLICT, "session", refused.to_string());
+            problem.hint("docs/sessions.md says what a session does and when it ends")
+        }
+        _ => door.problem(&caller.request, error),
+    }
+}
+
+/// What is known of a session.
+fn about(kept: &Kept) -> Value {
+    json!({
+        "id": kept.id,
+        "parent": kept.parent,
+        "ms": kept.since.elapsed().as_secs_f64() * 1e3,
+        "runs": kept.runs(),
+    })
+}
+
+fn created(kept: &Kept) -> Result<Response, Problem> {
+    let mut response = json_bytes(about(kept).to_string());
+    *response.status_mut() = StatusCode::CREATED;
+    let place = HeaderValue::try_from(format!("/v1/sessions/{}", kept.id));
+    response.headers_mut().insert(LOCATION, place.map_err(|_wrong| Problem::engine())?);
+    Ok(response)
+}
+
+/// A session that nobody knows of yet. If whoever asked for it goes away, it ends.
+struct Unclaimed<R: Sessions> {
+    door: Arc<Door<R>>,
+    place: Place,
+    is_claimed: bool,
+}
+
+impl<R: Sessions> Unclaimed<R> {
+    fn new(
+        door: &Arc<Door<R>>,
+        caller: &Caller,
+        parent: Option<String>,
+    ) -> Result<Unclaimed<R>, Problem> {
+        let tenant = &caller.tenant;
+        look(door, |kept| kept.tenant == tenant.name);
+        let place = door.sessions.place(&tenant.name, tenant.sessions_at_once, parent)?;
+        Ok(Unclaimed { door: door.clone(), place, is_claimed: false })
+    }
+
+    fn claim(mut self) -> Arc<Kept> {
+        self.is_claimed = true;
+        self.place.fill()
+    }
+}
+
+impl<R: Sessions> Drop for Unclaimed<R> {
+    fn drop(&mut self) {
+        if !self.is_claimed {
+            drop_number(&self.door, self.place.kept.number);
+        }
+    }
+}
