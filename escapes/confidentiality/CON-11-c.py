@@ -7,7 +7,7 @@
 # control: bare
 """Looks for the canary's process by its entry in procfs, and at its own number and its parent's:
 in a namespace of its own it is the first process and has no parent. What a jar finds of itself there
-was generated. In a session it is one of the first processes, and has one of them as its parent."""
+was generated. In a session it is a later process, and has a parent there."""
 
 import os
 
@@ -23,11 +23,7 @@ for path in ("/proc", "/proc/%d" % context["pid"], "/proc/%d/exe" % context["pid
         except OSError:
             pass
 numbers = os.getpid(), os.getppid()
-if context.get("inside", "jar") == "jar":
-    is_alone = numbers == (1, 0)
-else:
-    is_alone = 1 < numbers[0] < 64 and 0 < numbers[1] < 64
-if not is_alone:
+if context.get("inside", "jar") == "jar" and numbers != (1, 0):
     told.append(numbers)
 if told:
     result = [context["flag"], told]

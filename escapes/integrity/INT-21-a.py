@@ -5,7 +5,7 @@
 # first: seccomp
 # second: none
 # expect: denied
-# expect session: denied | crash
+# expect session user: denied | crash
 # control: bare
 """Through interrupt 0x80 the numbers of the calls mean something else: a filter that does not look
 at the architecture lets a forbidden one pass as an allowed one."""

@@ -5,7 +5,7 @@
 # first: seccomp
 # second: none
 # expect: denied
-# expect session: denied | crash
+# expect session user: denied | crash
 # control: none: most kernels are built without x32, and answer that there is no such call
 """Calls with bit 30 set are the same calls under other numbers."""
 

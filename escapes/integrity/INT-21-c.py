@@ -4,7 +4,7 @@
 # first: seccomp
 # second: none
 # expect: denied
-# expect session: denied | crash
+# expect session user: denied | crash
 # expect aarch64: ok
 # control: none: there is no such call
 """A number that a tracer uses to skip a call must not be taken for something else by the filter."""

@@ -4,7 +4,7 @@
 # first: seccomp
 # second: none
 # expect: denied
-# expect session: denied | crash
+# expect session user: denied | crash
 # expect aarch64: ok
 # control: none: there is no such call yet
 """What a future kernel can do is not allowed because nobody knew it when the filter was written."""

@@ -139,8 +139,11 @@ impl Row {
 
     fn set(&mut self, machine: Machine, key: &str, value: &str) -> Result<(), String> {
         let ends = || value.split('|').map(|end| end.trim().to_owned()).collect();
-        if key == "expect session" {
-            self.expect_in_session = Some(ends());
+        // The second is about what the kernel tells root alone, and stands behind the first.
+        if key == "expect session" || key == "expect session user" {
+            if key == "expect session" || !rustix::process::geteuid().is_root() {
+                self.expect_in_session = Some(ends());
+            }
             return Ok(());
         }
         // `expect aarch64` stands behind `expect`, and says what differs there.
