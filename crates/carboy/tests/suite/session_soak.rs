@@ -128,7 +128,12 @@ async fn sessions_with_random_work_grow_by_nothing_that_is_not_theirs() {
         (number("CARBOY_TEST_SESSIONS", 6), number("CARBOY_TEST_SESSION_SECONDS", 3));
     let bench = Bench::made(python(), &[], |config| {
         config.pool = PoolConfig { ceiling: 0, ..PoolConfig::default() };
-        config.gate = GateConfig { memory_bytes: Some(1 << 40), ..GateConfig::default() };
+        config.gate = GateConfig {
+            memory_bytes: Some(1 << 40),
+            waiting: usize::MAX,
+            patience: Duration::from_secs(600),
+            ..GateConfig::default()
+        };
     });
     // What the engine opens once is open after this.
     bench.engine.session(&small(|_| {})).await.unwrap().close().await;
