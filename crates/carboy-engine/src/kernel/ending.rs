@@ -2,7 +2,6 @@
 //!
 //! Between the two the kernel takes its memory and its namespaces down, which takes longer than most runs.
 
-use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::thread;
@@ -11,6 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::kernel::async_fd::ready_now;
+use crate::kernel::proc;
 
 /// How long the kernel may take to end a killed process.
 pub(crate) const REAP: Duration = Duration::from_secs(10);
@@ -39,7 +39,7 @@ impl Killed {
         let mut looks = 0;
         let [mut pause, longest] = PAUSES;
         loop {
-            let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid));
+            let stat = proc::stat(format!("/proc/{}/stat", self.pid));
             // Looked at after the number was: while the process is there, the number is its own.
             if self.has_ended()? || stat.is_ok_and(|stat| is_still(&stat)) {
                 return Ok(true);

@@ -7,7 +7,9 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
+use rustix::io::Errno;
 use rustix::process::{Signal, pidfd_send_signal};
 
 /// The process behind a pidfd, in our pid namespace.
@@ -36,22 +38,36 @@ pub(crate) fn kill(pidfd: impl AsFd) {
     pidfd_send_signal(pidfd, Signal::KILL).ok();
 }
 
+/// A `/proc/PID/stat`, or that of a thread. The name in it is what the process chose, and need not be text.
+pub(crate) fn stat(path: impl AsRef<Path>) -> io::Result<String> {
+    Ok(String::from_utf8_lossy(&fs::read(path)?).into_owned())
+}
+
+/// Whether an error says that a process or a thread is not there any more. Others say nothing about it.
+fn says_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound
+        || error.raw_os_error() == Some(Errno::SRCH.raw_os_error())
+}
+
 /// Whose child a process is, as long as it was not waited for.
 pub(crate) fn parent(pid: u32) -> Option<u32> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let stat = stat(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// Whether every thread of a process is in one of these states, or gone. A single letter as `/proc` has it.
 fn threads_are(pid: u32, states: &[&str]) -> bool {
-    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else {
-        return true;
+    let threads = match fs::read_dir(format!("/proc/{pid}/task")) {
+        Ok(threads) => threads,
+        Err(error) => return says_gone(&error),
     };
     threads.flatten().all(|thread| {
-        let stat = fs::read_to_string(thread.path().join("stat")).ok();
-        let state =
-            stat.as_deref().and_then(|stat| stat.rsplit_once(')')?.1.split_whitespace().next());
-        state.is_none_or(|state| states.contains(&state))
+        let stat = match stat(thread.path().join("stat")) {
+            Ok(stat) => stat,
+            Err(error) => return says_gone(&error),
+        };
+        let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().next());
+        state.is_some_and(|state| states.contains(&state))
     })
 }
 
@@ -68,12 +84,13 @@ pub(crate) fn has_ended(pid: u32) -> bool {
 /// Whether every thread of a process has begun to end, although the process may not have ended yet: its
 /// descriptors close before its end can be seen, and on a busy machine much lies in between.
 pub(crate) fn is_ending(pid: u32) -> bool {
-    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else {
-        return true;
+    let threads = match fs::read_dir(format!("/proc/{pid}/task")) {
+        Ok(threads) => threads,
+        Err(error) => return says_gone(&error),
     };
-    threads.flatten().all(|thread| {
-        // One that cannot be read any more has ended.
-        fs::read_to_string(thread.path().join("stat")).map_or(true, |stat| says_ending(&stat))
+    threads.flatten().all(|thread| match stat(thread.path().join("stat")) {
+        Ok(stat) => says_ending(&stat),
+        Err(error) => says_gone(&error),
     })
 }
 
@@ -88,7 +105,7 @@ fn says_ending(stat: &str) -> bool {
 /// How a process that has ended and was not waited for yet did end: its exit code, or the signal. Nothing if the
 /// kernel says 0: newer ones say that to everybody who may not trace a process that is not dumpable.
 pub(crate) fn ended_with(pid: u32) -> Option<(Option<i32>, Option<i32>)> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let stat = stat(format!("/proc/{pid}/stat")).ok()?;
     says_ended_with(&stat).filter(|ended| *ended != (Some(0), None))
 }
 
@@ -322,6 +339,19 @@ mod tests {
         assert!(id == file_id(&write).unwrap() && !mounts.contains(&id.0));
         // Other tests open and close files meanwhile, so not all of them are listed here.
         assert_ne!(id, file_id(fs::File::open("/").unwrap()).unwrap());
+    }
+
+    #[test]
+    fn a_name_that_is_no_text_hides_nothing() {
+        std::thread::spawn(|| {
+            rustix::thread::set_name(c"hr\xff) Z 1").unwrap();
+            let said = stat("/proc/thread-self/stat").unwrap();
+            assert!(said.contains("hr\u{fffd}) Z 1) R "), "{said}");
+            assert!(!is_ending(std::process::id()));
+        })
+        .join()
+        .unwrap();
+        assert!(is_ending(u32::MAX));
     }
 
     #[test]

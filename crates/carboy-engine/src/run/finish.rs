@@ -56,10 +56,11 @@ impl<J: Jar> Watch<'_, J> {
         let mut left = Left::default();
         if !is_known {
             let together_us = self.meter.cpu_together_us(self.jar);
+            let seen_us = facts.exit.cpu_us;
             facts.exit = self.jar.exit().await?;
             // Only a control group knows of children that nobody waited for.
             let together_us = together_us.map_or(0, |used| facts.cpu_before_us + used);
-            facts.exit.cpu_us = facts.exit.cpu_us.max(together_us);
+            facts.exit.cpu_us = facts.exit.cpu_us.max(together_us).max(seen_us);
             facts.out_of_memory = self.jar.ran_out_of_memory();
         }
         if !left_alive {

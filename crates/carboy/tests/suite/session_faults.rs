@@ -528,3 +528,23 @@ def look(frame, *_):
     assert_eq!(run(&session, "z = 1").await.state, StateAfter::Kept);
     close(bench, session).await;
 }
+
+#[tokio::test]
+async fn a_process_name_that_is_no_text_hides_no_end() {
+    let Some((bench, session)) = opened(|_| {}).await else { return };
+    let named = "import ctypes, os\nctypes.CDLL(None).prctl(15, b'hr\\xff)')";
+    assert_eq!(run(&session, named).await.state, StateAfter::Kept);
+    for _ in 0..30 {
+        let died = run(&session, "os._exit(3)").await;
+        assert_eq!(died.state, StateAfter::Restored);
+        // Newer kernels tell that only who may trace any process.
+        if rustix::process::geteuid().is_root() {
+            let exit = error(&died.outcome).exit.clone();
+            assert_eq!(exit, Some(ProcessExit::Code(3)), "{:?}", died.outcome);
+        }
+    }
+    // Those that ended are waited for when the next copy is made.
+    let left = descendants(session.process()).len();
+    assert!(left < 20, "{left} processes are left of 30 that ended");
+    close(bench, session).await;
+}

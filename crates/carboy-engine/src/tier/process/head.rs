@@ -59,6 +59,9 @@ pub(crate) struct Head {
     began: Timespec,
     /// The most memory that it was seen with.
     peak: AtomicU64,
+    /// The most processor time that the kernel was seen to count for it. When it has ended, the code of the process that
+    /// it was copied from may wait for it, and then the kernel counts nothing any more.
+    counted_us: AtomicU64,
     /// Its number in the jar.
     inner: u32,
     /// Processor time that the process it was copied from used for that, if it runs nothing itself.
@@ -122,6 +125,7 @@ impl Head {
             routes,
             began,
             peak,
+            counted_us: AtomicU64::new(0),
             inner,
             inherited_us: 0,
             settled_us: 0,
@@ -140,9 +144,11 @@ impl Head {
         self.settled_us += self.cpu_us().unwrap_or(0);
     }
 
-    /// Processor time as a head counts it, of what the kernel counted.
-    fn since_settled(&self, kernel_us: u64) -> u64 {
-        (kernel_us + self.inherited_us).saturating_sub(self.settled_us)
+    /// Processor time since its last run ended, by what the kernel counts, or counted as long as it did.
+    fn since_settled(&self) -> u64 {
+        let now = cpu_time(self.about.pid).unwrap_or(0);
+        let counted = self.counted_us.fetch_max(now, Ordering::Relaxed).max(now);
+        (counted + self.inherited_us).saturating_sub(self.settled_us)
     }
 
     /// Whether calls of it are answered by a run.
@@ -225,7 +231,7 @@ impl Jar for Head {
 
     /// Since its last run ended.
     fn cpu_us(&self) -> io::Result<u64> {
-        Ok(self.since_settled(cpu_time(self.about.pid)?))
+        Ok(self.since_settled())
     }
 
     fn sample(&self) -> Option<Sample> {
@@ -309,7 +315,7 @@ impl Jar for Head {
         Ok(Exit {
             code,
             signal,
-            cpu_us: self.since_settled(cpu_time(self.about.pid).unwrap_or(0)),
+            cpu_us: self.since_settled(),
             peak_memory_bytes: self.peak.load(Ordering::Relaxed),
         })
     }
