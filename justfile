@@ -143,7 +143,7 @@ objects:
 
 # 200 sessions with random work, for ten minutes: the engine grows by nothing that is not theirs.
 soak-sessions:
-    CARBOY_TEST_SESSIONS=200 CARBOY_TEST_SESSION_SECONDS=600 \
+    ulimit -n 16384 && CARBOY_TEST_SESSIONS=200 CARBOY_TEST_SESSION_SECONDS=600 \
         cargo test --package carboy --test suite -- --exact --nocapture \
         session_soak::sessions_with_random_work_grow_by_nothing_that_is_not_theirs
 
