@@ -129,8 +129,8 @@ fn paths(job: Value, outcome: Value, policy: Value, language: Value, fault: Valu
     json!({
         "/v1/runs": {
             "post": with(
-                operation("startRun", "Run a job", &[(200, started)], &[&WITH_KEY, &WITH_BODY, &[409, 500]]),
-                &[("requestBody", body(job)), ("parameters", query())],
+                operation("startRun", "Run a job", &[(200, started)], &[&WITH_KEY, &WITH_BODY, &[409, 422, 500]]),
+                &[("requestBody", body(job)), ("parameters", asked())],
             ),
             "get": operation(
                 "listRuns",
@@ -253,4 +253,18 @@ fn run(outcome: &Value) -> Value {
     run["properties"]["outcome"] = json!({ "anyOf": [outcome, { "type": "null" }] });
     run["properties"]["problem"] = json!({ "$ref": "#/components/schemas/Problem" });
     run
+}
+
+/// What may stand beside a job.
+fn asked() -> Value {
+    let mut parameters = query();
+    if let Value::Array(parameters) = &mut parameters {
+        parameters.push(json!({
+            "name": "Idempotency-Key",
+            "in": "header",
+            "description": "The same key and request are one run, however often they are sent.",
+            "schema": { "type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$" },
+        }));
+    }
+    parameters
 }

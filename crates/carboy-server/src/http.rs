@@ -7,6 +7,7 @@
 mod about;
 mod accept;
 mod body;
+mod bucket;
 mod config;
 mod cors;
 mod door;
@@ -19,6 +20,7 @@ mod metrics;
 mod name;
 mod pieces;
 mod problem;
+mod repeat;
 mod run;
 mod runs;
 mod seat;
@@ -33,6 +35,7 @@ mod survey;
 mod tenant;
 mod tenant_tools;
 mod tenants;
+mod tls;
 mod tools;
 mod watch;
 
@@ -46,7 +49,7 @@ use tokio::sync::watch::Receiver;
 use problem::Problem;
 
 pub use accept::{Closing, Listener, SocketFile};
-pub use config::{Bounds, DoorConfig, KeyConfig, Scope, TenantConfig};
+pub use config::{Bounds, DoorConfig, KeyConfig, Scope, TenantConfig, TlsConfig};
 pub use door::{Door, Log, Standing, Told};
 pub use key::{key_digest, new_key};
 pub use tenants::ConfigFault;

@@ -26,6 +26,10 @@ pub async fn bench(arguments: arguments::Bench) -> Result<std::process::ExitCode
     };
     let progress = Progress(!arguments.json);
     let (report, page): (Value, fn(&Value, Paint) -> String) = match arguments.subject {
+        Some(Subject::Serve) => {
+            progress.say("runs over HTTP");
+            (bench.serve().await?, serve_page)
+        }
         Some(Subject::Sessions) => {
             progress.say("sessions");
             (bench.sessions().await?, sessions_page)
@@ -137,6 +141,35 @@ fn machine_lines(machine: &Value, paint: Paint) -> String {
         word(&machine["processor"]),
         word(&machine["python"]).lines().next().unwrap_or_default(),
     )
+}
+
+fn serve_page(report: &Value, paint: Paint) -> String {
+    let mut text = machine_lines(&report["machine"], paint);
+    text.push_str(&format!("{}\n", paint.bold("over HTTP, on a kept connection")));
+    let (one, many) = (&report["c1"], &report["c16"]);
+    let number = |value: &Value| value.as_f64().unwrap_or(0.0);
+    for (name, value) in [("engine, 1 caller", &one["engine"]), ("HTTP, 1 caller", &one["http"])] {
+        let (p50, p99) = (number(&value["p50_ms"]), number(&value["p99_ms"]));
+        text.push_str(&format!("  {name:<28} {p50:>9.3} p50 {p99:>9.3} p99  ms\n"));
+    }
+    text.push_str(&format!(
+        "  HTTP adds to the median       {:>9.3} ms\n",
+        number(&one["added_p50_ms"])
+    ));
+    text.push_str(&format!(
+        "  and to the processor's time   {:>9.3} ms\n",
+        number(&one["added_cpu_ms"])
+    ));
+    for (name, key) in
+        [("engine, 16 callers", "engine_runs_per_s"), ("HTTP, 16 callers", "http_runs_per_s")]
+    {
+        text.push_str(&format!("  {name:<28} {:>9.0} runs per second\n", number(&many[key])));
+    }
+    text.push_str(&format!(
+        "  HTTP over engine              {:>9.3}\n",
+        number(&many["http_over_engine"])
+    ));
+    text
 }
 
 fn sessions_page(report: &Value, paint: Paint) -> String {

@@ -77,7 +77,12 @@ pub async fn serve(arguments: Serve) -> Result<std::process::ExitCode, Failure> 
     })?;
     // Before anybody is told that it is there.
     let closing = closing()?;
-    print(&welcome(&listener.place().map_err(Failure::os("name the listener"))?, key.as_deref()))?;
+    let place = listener.place().map_err(Failure::os("name the listener"))?;
+    let place = match place.strip_prefix("http://").filter(|_| config.tls.is_some()) {
+        Some(address) => format!("https://{address}"),
+        None => place,
+    };
+    print(&welcome(&place, key.as_deref()))?;
     let ceilings = config.tenants.values().map(|tenant| tenant.ceiling.clone()).collect();
     let trial = tokio::spawn(try_out(door.clone(), ceilings));
     http::serve(door.clone(), listener, closing).await;

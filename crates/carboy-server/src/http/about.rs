@@ -87,8 +87,8 @@ pub(super) async fn check<R: Runner>(
 ) -> Result<Response, Problem> {
     caller.needs(Scope::Run)?;
     let (bytes, room) = body::read(&door, &caller, request).await?;
-    let ToCheck { code, language } =
-        body::parse(bytes, |bytes| serde_json::from_slice(bytes)).await?;
+    let (ToCheck { code, language }, room) =
+        body::parse(&door, bytes, room, |bytes| serde_json::from_slice(bytes)).await?;
     let asked = Policy { language: language.unwrap_or_default(), ..Policy::default() };
     let wrong =
         |faults| door.problem(&caller.request, &carboy_engine::RequestError::Policy(faults).into());

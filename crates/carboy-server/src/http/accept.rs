@@ -113,7 +113,7 @@ pub(super) async fn accept<R: Runner>(
                 Ok(socket) => {
                     let seated = door.seats.sit(socket.clone());
                     let (door, router, stopped) = (door.clone(), router.clone(), stopped.clone());
-                    connections.spawn(serve(door, router, socket, seated, stopped));
+                    connections.spawn(open(door, router, socket, seated, stopped));
                 }
                 Err(_none) => tokio::time::sleep(PAUSE).await,
             },
@@ -177,6 +177,29 @@ async fn next<R: Runner>(
         }
     }
     Ok(socket)
+}
+
+/// Serves a connection, after the handshake if there is to be one. Until that is done it is one like any other that
+/// sends nothing.
+async fn open<R: Runner>(
+    door: Arc<Door<R>>,
+    router: Router,
+    socket: Socket,
+    seated: Seated,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let Some(tls) = door.tls.clone().filter(|_| matches!(socket, Socket::Tcp(_))) else {
+        return serve(door, router, socket, seated, stopped).await;
+    };
+    let shaken = tokio::select! {
+        shaken = tokio::time::timeout(door.bounds.header_time(), tls.accept(socket)) => shaken,
+        () = seated.seat.is_taken() => return,
+        _ = stopped.wait_for(|stopped| *stopped) => return,
+    };
+    // A client that does not speak TLS is no fault of ours.
+    if let Ok(Ok(stream)) = shaken {
+        serve(door, router, stream, seated, stopped).await;
+    }
 }
 
 async fn serve<R: Runner, S: AsyncRead + AsyncWrite + Unpin>(

@@ -38,7 +38,7 @@ pub(super) async fn read<R: Runner>(
         return Err(too_long());
     }
     let end = Instant::now() + door.bounds.body_time();
-    let mut bytes = Vec::new();
+    let mut bytes: Vec<u8> = Vec::new();
     let mut room = door.memory.take(caller.tenant.number, 0).ok_or_else(Problem::memory)?;
     loop {
         let frame = timeout_at(end, body.frame()).await.map_err(|_elapsed| {
@@ -51,7 +51,14 @@ pub(super) async fn read<R: Runner>(
         if bytes.len() + data.len() > most {
             return Err(too_long());
         }
-        room.grow(data.len()).ok_or_else(Problem::memory)?;
+        let needed = bytes.len() + data.len();
+        if needed > bytes.capacity() {
+            // What is set aside counts, not only what came.
+            let known = usize::try_from(known).unwrap_or(most);
+            let grown = (2 * bytes.capacity()).min(known).max(needed);
+            room.grow(grown - bytes.capacity()).ok_or_else(Problem::memory)?;
+            bytes.reserve_exact(grown - bytes.len());
+        }
         bytes.extend_from_slice(&data);
     }
 }
@@ -67,27 +74,44 @@ fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
         .hint("send `Content-Type: application/json`"))
 }
 
-/// What a body says, as `parser` reads it. Long ones hold up nobody else.
-pub(super) async fn parse<T: Send + 'static>(
+/// Does something with a body, which counts until that is done, also if nobody waits for it any more. Long ones hold
+/// up nobody else, and only so many are looked at at once.
+async fn look<R: Runner, T: Send + 'static>(
+    door: &Door<R>,
     bytes: Vec<u8>,
+    room: Share,
+    look: impl FnOnce(Vec<u8>) -> T + Send + 'static,
+) -> Result<(T, Share), Problem> {
+    if bytes.len() <= SHORT {
+        return Ok((look(bytes), room));
+    }
+    let place = door.parses.clone().acquire_owned().await.map_err(|_closed| Problem::engine())?;
+    let looking = tokio::task::spawn_blocking(move || {
+        let _place = place;
+        (look(bytes), room)
+    });
+    looking.await.map_err(|_panic| Problem::engine())
+}
+
+/// What a body says, as `parser` reads it, and what it takes of the memory for all.
+pub(super) async fn parse<R: Runner, T: Send + 'static>(
+    door: &Door<R>,
+    bytes: Vec<u8>,
+    room: Share,
     parser: fn(&[u8]) -> serde_json::Result<T>,
-) -> Result<T, Problem> {
-    let value = if bytes.len() <= SHORT {
-        parser(&bytes)
-    } else {
-        let parsing = tokio::task::spawn_blocking(move || {
-            (survey::parts(&bytes) <= MAX_PARTS).then(|| parser(&bytes))
-        });
-        let parsed = parsing.await.map_err(|_panic| Problem::engine())?;
-        parsed.ok_or_else(|| {
+) -> Result<(T, Share), Problem> {
+    let parse = move |bytes: Vec<u8>| {
+        if bytes.len() > SHORT && survey::parts(&bytes) > MAX_PARTS {
             let detail = format!("the body has more than {MAX_PARTS} names and values");
-            Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body_size", detail)
-                .hint("put many values into one input, as a list or as text")
-        })?
+            return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body_size", detail)
+                .hint("put many values into one input, as a list or as text"));
+        }
+        parser(&bytes).map_err(|error| {
+            Problem::request(format_args!("the body is not what this path takes: {error}")).hint(
+                "docs/serve.md shows what each path takes, such as {\"code\": \"result = 6 * 7\"}",
+            )
+        })
     };
-    value.map_err(|error| {
-        Problem::request(format!("the body is not what this path takes: {error}")).hint(
-            "docs/serve.md shows what each path takes, such as {\"code\": \"result = 6 * 7\"}",
-        )
-    })
+    let (parsed, room) = look(door, bytes, room, parse).await?;
+    Ok((parsed?, room))
 }

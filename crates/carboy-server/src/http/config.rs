@@ -3,6 +3,7 @@
 //! Plain data with safe defaults, read from a file by whoever starts the door.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use carboy_protocol::Policy;
@@ -20,6 +21,8 @@ pub struct DoorConfig {
     pub hosts: Vec<String>,
     /// Origins of web pages that may send requests. Without any, a request from a web page is refused.
     pub origins: Vec<String>,
+    /// What TLS is spoken with, if it is. A Unix socket has none.
+    pub tls: Option<TlsConfig>,
     /// How much a client can take.
     pub bounds: Bounds,
     /// The modules that are imported before runs begin, which models are told of. Whoever starts the door knows.
@@ -27,6 +30,16 @@ pub struct DoorConfig {
     pub preloads: Vec<String>,
     /// Who may come in.
     pub tenants: BTreeMap<String, TenantConfig>,
+}
+
+/// What TLS is spoken with. The files are read at the start.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TlsConfig {
+    /// A file with the certificate and those that lead to its authority, in PEM, its own first.
+    pub certificate: PathBuf,
+    /// A file with its private key, in PEM.
+    pub key: PathBuf,
 }
 
 /// How much clients can take of a door, each and together.

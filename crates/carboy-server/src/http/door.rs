@@ -7,6 +7,7 @@ use axum::http::HeaderValue;
 use carboy_engine::{RunError, Runner};
 use carboy_protocol::PythonVersion;
 use tokio::sync::{Semaphore, watch};
+use tokio_rustls::TlsAcceptor;
 
 use super::config::{Bounds, DoorConfig};
 use super::metrics::{Gauges, Metrics};
@@ -17,6 +18,7 @@ use super::shares::Shares;
 use super::shelf::Shelves;
 use super::tenant_tools;
 use super::tenants::{ConfigFault, Tenants};
+use super::tls;
 use super::tools::HttpTools;
 use crate::desk::Desk;
 use crate::telemetry::Telemetry;
@@ -26,6 +28,9 @@ const FOR_STRANGERS: usize = 8;
 
 /// How many sources are checked at once, each on a thread, of all tenants.
 const CHECKS: usize = 4;
+
+/// How many long bodies are parsed at once, each on a thread, of all tenants.
+const PARSES: usize = 4;
 
 /// Whether runs are taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,6 +68,8 @@ pub struct Door<R> {
     pub(super) sessions: Arc<HeldSessions>,
     /// Places for sources to be checked. Whoever waits for one is served in turn.
     pub(super) checks: Arc<Semaphore>,
+    /// Places for long bodies to be parsed.
+    pub(super) parses: Arc<Semaphore>,
     /// Connections that have a tenant's request under way, or an answer to one that is still to be sent.
     pub(super) busy: Arc<Shares>,
     /// Bytes of bodies whose runs are not over, and of answers that are still to be sent.
@@ -73,6 +80,7 @@ pub struct Door<R> {
     /// The tools of each tenant, by its number.
     pub(super) tools: Vec<HttpTools>,
     telemetry: OnceLock<Telemetry>,
+    pub(super) tls: Option<TlsAcceptor>,
     hosts: Vec<String>,
     origins: Vec<String>,
     standing: watch::Sender<Standing>,
@@ -123,12 +131,14 @@ impl<R: Runner> Door<R> {
             seats,
             sessions: Arc::new(HeldSessions::new()),
             checks: Arc::new(Semaphore::new(CHECKS)),
+            parses: Arc::new(Semaphore::new(PARSES)),
             busy: Shares::new(for_tenants, count, 1),
             memory: Shares::new(bounds.bodies_bytes, count, bounds.body_bytes),
             shelves: Shelves::new(config.tenants.values().map(|tenant| tenant.files_bytes)),
             preloads: config.preloads.clone(),
             tools: tenant_tools::of(config)?,
             telemetry: OnceLock::new(),
+            tls: config.tls.as_ref().map(tls::acceptor).transpose()?,
             hosts,
             origins: config.origins.clone(),
             standing: watch::Sender::new(Standing::Starting),

@@ -1,6 +1,7 @@
 //! Why a request has no answer of its own: `application/problem+json`, with a code for programs, a sentence for
 //! people and a way out.
 
+use std::fmt::{self, Display};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -39,13 +40,37 @@ struct Written<'a> {
     hint: Option<&'a str>,
 }
 
+/// The most bytes of a sentence. A client's own words can be in it, and may be as long as a body.
+const MAX_SENTENCE: usize = 2048;
+
+/// What something says of itself, cut off where it is too long. No more than that is ever written.
+pub(super) fn short(said: impl Display) -> String {
+    struct Short(String);
+    impl fmt::Write for Short {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            let room = MAX_SENTENCE - self.0.len();
+            if text.len() <= room {
+                self.0.push_str(text);
+                return Ok(());
+            }
+            self.0.push_str(&text[..text.floor_char_boundary(room)]);
+            self.0.push('…');
+            Err(fmt::Error)
+        }
+    }
+    let mut short = Short(String::new());
+    // An error means that it is as long as it may be.
+    fmt::write(&mut short, format_args!("{said}")).ok();
+    short.0
+}
+
 impl Problem {
-    pub fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Problem {
-        Problem { status, code, detail: detail.into(), hint: None, retry_after: None }
+    pub fn new(status: StatusCode, code: &'static str, detail: impl Display) -> Problem {
+        Problem { status, code, detail: short(detail), hint: None, retry_after: None }
     }
 
-    pub fn hint(mut self, hint: impl Into<String>) -> Problem {
-        self.hint = Some(hint.into());
+    pub fn hint(mut self, hint: impl Display) -> Problem {
+        self.hint = Some(short(hint));
         self
     }
 
@@ -56,7 +81,7 @@ impl Problem {
     }
 
     /// The request itself is wrong.
-    pub fn request(detail: impl Into<String>) -> Problem {
+    pub fn request(detail: impl Display) -> Problem {
         Problem::new(StatusCode::BAD_REQUEST, "request", detail)
     }
 
@@ -100,7 +125,7 @@ impl Problem {
             RunError::Request(error @ RequestError::SessionOver { .. }) => {
                 Problem::new(StatusCode::GONE, "session_ended", error.to_string())
             }
-            RunError::Request(error) => Problem::request(error.to_string()),
+            RunError::Request(error) => Problem::request(error),
             RunError::Busy(busy) => {
                 Problem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", busy.to_string())
                     .again_in(busy.retry_after)
@@ -110,7 +135,7 @@ impl Problem {
             }
             RunError::Engine(_) => return Problem::engine(),
         };
-        Problem { hint: error.hint(), ..problem }
+        Problem { hint: error.hint().map(short), ..problem }
     }
 
     /// What happened, and what to do about it.

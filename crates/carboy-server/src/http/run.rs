@@ -83,6 +83,11 @@ impl<R: Runner> Run<R> {
         self
     }
 
+    /// Whether its client may send its request again, and so need not wait for it.
+    pub fn may_be_asked_for_again(&self) -> bool {
+        self.ticket.as_ref().is_some_and(Ticket::has_key)
+    }
+
     /// What it says next; `None` after its end. Calls of the tenant's own tools are answered here.
     pub async fn next(&mut self) -> Option<Event> {
         loop {
@@ -114,10 +119,14 @@ impl<R: Runner> Run<R> {
                 self.caller.answers_with(&self.door, text.len());
                 End::Outcome(text.clone())
             }
-            Err(problem) => End::Failed(problem.json().into()),
+            Err(problem) => End::Failed(problem.clone()),
         };
         (self.room, self.doing) = (None, None);
-        if let Some(ticket) = self.ticket.take() {
+        if let Some(mut ticket) = self.ticket.take() {
+            // What failed on our side may have run.
+            if written.as_ref().is_err_and(|problem| problem.code != "engine") {
+                ticket.give_key_back();
+            }
             ticket.end(end);
         }
         written

@@ -25,6 +25,7 @@ use super::entry::Caller;
 use super::name::Named;
 use super::pieces::Pieces;
 use super::problem::Problem;
+use super::repeat;
 use super::run::{Run, answer, json_bytes};
 use super::shares::Share;
 use super::stream;
@@ -76,9 +77,18 @@ pub(super) async fn start<R: Runner>(
     let (tell, begun) = oneshot::channel();
     let started = begin(door, &caller, request, streams.then_some(tell)).await;
     match started {
-        Ok((run, id)) => respond(run, id, streams.then_some(begun)).await,
+        Ok(Started::Run(run, id)) => respond(*run, id, streams.then_some(begun)).await,
+        Ok(Started::Again(response, id)) => named(response, id),
         Err(problem) => problem.into_response(),
     }
+}
+
+/// What a request for a run came to.
+enum Started<R: Runner> {
+    /// A run, and its id.
+    Run(Box<Run<R>>, String),
+    /// The answer of a run that the same request began before.
+    Again(Response, String),
 }
 
 /// The answer of a run: its end, or everything as it comes to whoever waits for it to begin.
@@ -87,8 +97,9 @@ pub(super) async fn respond<R: Runner>(
     id: String,
     begun: Option<oneshot::Receiver<()>>,
 ) -> Response {
-    let mut response = match begun {
+    let response = match begun {
         Some(begun) => stream::answer(run, id.clone(), begun).await,
+        None if run.may_be_asked_for_again() => repeat::to_its_end(run).await,
         None => loop {
             match run.next().await {
                 Some(Event::Ended(ended)) => break answer(run.end(ended).await),
@@ -97,6 +108,10 @@ pub(super) async fn respond<R: Runner>(
             }
         },
     };
+    named(response, id)
+}
+
+fn named(mut response: Response, id: String) -> Response {
     if let Ok(id) = HeaderValue::try_from(id) {
         response.headers_mut().insert(RUN, id);
     }
@@ -127,14 +142,52 @@ async fn begin<R: Runner>(
     caller: &Caller,
     request: Request,
     begun: Option<oneshot::Sender<()>>,
-) -> Result<(Run<R>, String), Problem> {
+) -> Result<Started<R>, Problem> {
     caller.needs(Scope::Run)?;
-    let (admitted, (mut job, has_policy)) = admit(&door, caller, request, posted::<Job>).await?;
+    let query = request.uri().query().unwrap_or("").to_owned();
+    let key = repeat::key(request.headers())?;
+    if key.is_some() && begun.is_some() {
+        return Err(Problem::request("events cannot be told again")
+            .hint("send an Idempotency-Key, or `Accept: text/event-stream`, but not both"));
+    }
+    if let Some(first) = key.as_ref().and_then(|key| caller.tenant.first(key)) {
+        let (bytes, room) = body::read(&door, caller, request).await?;
+        let (body, _room) =
+            body::parse(&door, bytes, room, |bytes| Ok(repeat::digest(bytes))).await?;
+        let digest = repeat::with_query(&query, body);
+        let (response, id) = repeat::answer_again(&door, caller, first, digest).await?;
+        return Ok(Started::Again(response, id));
+    }
+    let parser = if key.is_some() { posted_again } else { posted_once };
+    let (mut admitted, ((mut job, has_policy), body)) =
+        admit(&door, caller, request, parser).await?;
     check_files(&job.files, &job.mounts)?;
     check_tools(&job.tools, begun.is_some())?;
     tenant_tools::offer(&door.tools[caller.tenant.number], &mut job.tools)?;
     job.policy = lowered(&door, caller, job.policy, has_policy)?;
-    go(door, caller, admitted, Work::Job(Box::new(job)), begun)
+    if let (Some(key), Some(body)) = (&key, body) {
+        let digest = repeat::with_query(&query, body);
+        if let Err(first) = admitted.ticket.take_key(key, digest) {
+            // The same request came twice, and the other was faster.
+            admitted.ticket.withdraw();
+            drop(admitted.room);
+            let (response, id) = repeat::answer_again(&door, caller, first, digest).await?;
+            return Ok(Started::Again(response, id));
+        }
+    }
+    let (run, id) = go(door, caller, admitted, Work::Job(Box::new(job)), begun)?;
+    Ok(Started::Run(Box::new(run), id))
+}
+
+type Posted = ((Job, bool), Option<[u8; 32]>);
+
+fn posted_once(bytes: &[u8]) -> serde_json::Result<Posted> {
+    Ok((posted(bytes)?, None))
+}
+
+/// A job, and what its request is known by if it is sent again.
+fn posted_again(bytes: &[u8]) -> serde_json::Result<Posted> {
+    Ok((posted(bytes)?, Some(repeat::digest(bytes))))
 }
 
 /// A run that has a place among its tenant's.
@@ -166,7 +219,7 @@ pub(super) async fn admit<R: Runner, T: Send + 'static>(
     let ticket = caller.tenant.admit(id.clone(), now)?;
     let reading = async {
         let (bytes, room) = body::read(door, caller, request).await?;
-        Ok((body::parse(bytes, parser).await?, room))
+        body::parse(door, bytes, room, parser).await
     };
     let (read, room) = tokio::select! {
         biased;
@@ -311,7 +364,8 @@ pub(super) async fn answer_call<R: Runner>(
         return Err(Problem::not_found());
     }
     let (bytes, room) = body::read(&door, &caller, request).await?;
-    let answered = body::parse(bytes, |bytes| serde_json::from_slice(bytes)).await?;
+    let (answered, room) =
+        body::parse(&door, bytes, room, |bytes| serde_json::from_slice(bytes)).await?;
     let Answered { call, result, error } = answered;
     // A jar may leave its answers unread: they count until its end.
     if !caller.tenant.answered(&id, room) {
@@ -331,7 +385,7 @@ fn told<R: Runner>(
     let (state, name, rest) = match known {
         Known::UnderWay(time) => ("under_way", "ms", (time.as_secs_f64() * 1e3).to_string().into()),
         Known::Ended(End::Outcome(text)) => ("ended", "outcome", text),
-        Known::Ended(End::Failed(text)) => ("failed", "problem", text),
+        Known::Ended(End::Failed(problem)) => ("failed", "problem", problem.json().into()),
         Known::Ended(End::Abandoned) => ("abandoned", "outcome", Bytes::from_static(b"null")),
     };
     caller.may_answer_with(door, rest.len())?;

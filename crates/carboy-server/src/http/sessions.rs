@@ -35,8 +35,9 @@ pub(super) async fn open<R: Sessions>(
 ) -> Result<Response, Problem> {
     caller.needs(Scope::Run)?;
     let unclaimed = Unclaimed::new(&door, &caller, None)?;
-    let (bytes, _room) = body::read(&door, &caller, request).await?;
-    let (mut opening, has_policy) = body::parse(bytes, posted::<Opening>).await?;
+    let (bytes, room) = body::read(&door, &caller, request).await?;
+    let ((mut opening, has_policy), _room) =
+        body::parse(&door, bytes, room, posted::<Opening>).await?;
     check_files(&opening.files, &opening.mounts)?;
     opening.policy = lowered(&door, &caller, opening.policy, has_policy)?;
     let (key, number) = (door.sessions.ask_key(), unclaimed.place.kept.number);
@@ -203,8 +204,9 @@ async fn named<R: Sessions>(
 ) -> Result<(Arc<Kept>, Named), Problem> {
     caller.needs(Scope::Run)?;
     let kept = find(door, caller, id)?;
-    let (bytes, _room) = body::read(door, caller, request).await?;
-    let named = body::parse(bytes, |bytes| serde_json::from_slice(bytes)).await?;
+    let (bytes, room) = body::read(door, caller, request).await?;
+    let (named, _room) =
+        body::parse(door, bytes, room, |bytes| serde_json::from_slice(bytes)).await?;
     Ok((kept, named))
 }
 

@@ -69,6 +69,13 @@ pub(super) struct Share {
 }
 
 impl Share {
+    /// Takes what another of the same tenant has.
+    pub fn merge(&mut self, mut other: Share) {
+        if Arc::ptr_eq(&self.of, &other.of) && self.tenant == other.tenant {
+            self.amount += std::mem::take(&mut other.amount);
+        }
+    }
+
     /// Takes more, if it is there.
     pub fn grow(&mut self, more: usize) -> Option<()> {
         let mut share = self.of.take(self.tenant, more)?;

@@ -12,6 +12,7 @@ use axum::http::StatusCode;
 use carboy_protocol::Policy;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
+use super::bucket::Bucket;
 use super::config::TenantConfig;
 use super::problem::Problem;
 use super::shares::Share;
@@ -29,8 +30,8 @@ const CHECKS: usize = 4;
 pub(super) enum End {
     /// With an outcome, as JSON.
     Outcome(Bytes),
-    /// Without one: a problem, as JSON.
-    Failed(Bytes),
+    /// Without one: a problem.
+    Failed(Problem),
     /// Its caller went away.
     Abandoned,
 }
@@ -58,11 +59,13 @@ struct Begun {
     stop: watch::Sender<Option<Stop>>,
     since: Instant,
     /// What its answers take: a run may have them for as long as it likes.
-    answers: Vec<Share>,
+    answers: Option<Share>,
 }
 
 struct Recent {
     id: String,
+    /// Under which it is found by whoever sends its request again.
+    key: Option<String>,
     end: End,
     since: Instant,
 }
@@ -70,35 +73,9 @@ struct Recent {
 impl Recent {
     fn bytes(&self) -> usize {
         match &self.end {
-            End::Outcome(body) | End::Failed(body) => body.len(),
-            End::Abandoned => 0,
+            End::Outcome(body) => body.len(),
+            End::Failed(_) | End::Abandoned => 0,
         }
-    }
-}
-
-/// So much in a second in the long run, and so much at once after a pause.
-struct Bucket {
-    per_second: f64,
-    most: f64,
-    level: f64,
-    at: Instant,
-}
-
-impl Bucket {
-    fn new(per_second: f64, most: f64) -> Bucket {
-        Bucket { per_second, most, level: most, at: Instant::now() }
-    }
-
-    fn fill(&mut self, now: Instant) {
-        let passed = now.saturating_duration_since(self.at).as_secs_f64();
-        self.level = (self.level + passed * self.per_second).min(self.most);
-        self.at = now;
-    }
-
-    /// How long it takes until there is so much.
-    fn wait_for(&self, level: f64) -> Duration {
-        let seconds = (level - self.level) / self.per_second;
-        Duration::try_from_secs_f64(seconds.clamp(0.0, 3600.0)).unwrap_or(Duration::from_secs(1))
     }
 }
 
@@ -106,6 +83,9 @@ struct State {
     /// No run is taken any more.
     is_ending: bool,
     under_way: HashMap<String, Begun>,
+    /// Runs that may be asked for again, by the key that their client chose: those under way and those that are
+    /// remembered.
+    keys: HashMap<String, (String, [u8; 32])>,
     recent: VecDeque<Recent>,
     recent_bytes: usize,
     starts: Option<Bucket>,
@@ -141,6 +121,7 @@ impl Tenant {
             state: Mutex::new(State {
                 is_ending: false,
                 under_way: HashMap::new(),
+                keys: HashMap::new(),
                 recent: VecDeque::new(),
                 recent_bytes: 0,
                 starts,
@@ -189,8 +170,13 @@ impl Tenant {
             starts.level -= 1.0;
         }
         let (stop, stopped) = watch::channel(None);
-        state.under_way.insert(id.clone(), Begun { stop, since: now, answers: vec![] });
-        Ok(Ticket { tenant: self.clone(), id, stopped, end: None })
+        state.under_way.insert(id.clone(), Begun { stop, since: now, answers: None });
+        Ok(Ticket { tenant: self.clone(), id, key: None, stopped, end: Some(End::Abandoned) })
+    }
+
+    /// The run that a client's key belongs to.
+    pub fn first(&self, key: &str) -> Option<First> {
+        self.lock().first(key)
     }
 
     /// Tells a run to end, also one whose body is still coming.
@@ -245,7 +231,12 @@ impl Tenant {
     pub fn answered(&self, id: &str, room: Share) -> bool {
         let mut state = self.lock();
         let begun = state.under_way.get_mut(id);
-        begun.map(|begun| begun.answers.push(room)).is_some()
+        let Some(begun) = begun else { return false };
+        match &mut begun.answers {
+            Some(answers) => answers.merge(room),
+            none => *none = Some(room),
+        }
+        true
     }
 
     /// How many runs are under way.
@@ -262,16 +253,44 @@ impl Tenant {
     }
 }
 
+/// The run that a key belongs to.
+pub(super) struct First {
+    pub id: String,
+    /// Of the request that began it.
+    pub digest: [u8; 32],
+    /// Hears nothing more when it is over. `None` if it is.
+    under_way: Option<watch::Receiver<Option<Stop>>>,
+}
+
+impl First {
+    /// Waits until it is over.
+    pub async fn ended(self) {
+        if let Some(mut under_way) = self.under_way {
+            while under_way.changed().await.is_ok() {}
+        }
+    }
+}
+
 impl State {
+    fn first(&self, key: &str) -> Option<First> {
+        let (id, digest) = self.keys.get(key)?;
+        let under_way = self.under_way.get(id).map(|begun| begun.stop.subscribe());
+        Some(First { id: id.clone(), digest: *digest, under_way })
+    }
+
     /// Forgets what ended long ago, and the oldest of what is too much.
     fn forget(&mut self, now: Instant) {
         while self.recent.front().is_some_and(|oldest| {
             self.recent.len() > RECENT
-                || self.recent_bytes > RECENT_BYTES
+                // The last one can be asked for again, however long it is.
+                || (self.recent_bytes > RECENT_BYTES && self.recent.len() > 1)
                 || now.saturating_duration_since(oldest.since) > RECENT_TIME
         }) {
             if let Some(oldest) = self.recent.pop_front() {
                 self.recent_bytes -= oldest.bytes();
+                if let Some(key) = oldest.key {
+                    self.keys.remove(&key);
+                }
             }
         }
     }
@@ -281,7 +300,9 @@ impl State {
 pub(super) struct Ticket {
     tenant: Arc<Tenant>,
     id: String,
+    key: Option<String>,
     stopped: watch::Receiver<Option<Stop>>,
+    /// `None` if there never was a run.
     end: Option<End>,
 }
 
@@ -292,6 +313,33 @@ impl Ticket {
 
     pub fn id(&self) -> &String {
         &self.id
+    }
+
+    /// Takes a key that the client chose, unless it belongs to another run.
+    pub fn take_key(&mut self, key: &str, digest: [u8; 32]) -> Result<(), First> {
+        let mut state = self.tenant.lock();
+        if let Some(first) = state.first(key) {
+            return Err(first);
+        }
+        state.keys.insert(key.to_owned(), (self.id.clone(), digest));
+        self.key = Some(key.to_owned());
+        Ok(())
+    }
+
+    pub fn has_key(&self) -> bool {
+        self.key.is_some()
+    }
+
+    /// Gives the key back: nothing was run, and it may be tried again.
+    pub fn give_key_back(&mut self) {
+        if let Some(key) = self.key.take() {
+            self.tenant.lock().keys.remove(&key);
+        }
+    }
+
+    /// There is no such run, and never was.
+    pub fn withdraw(mut self) {
+        self.end = None;
     }
 
     /// Why it was told to end, if it was.
@@ -317,14 +365,18 @@ impl Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        let end = self.end.take().unwrap_or(End::Abandoned);
         let mut state = self.tenant.lock();
-        state.under_way.remove(&self.id);
+        let begun = state.under_way.remove(&self.id);
+        let Some(end) = self.end.take() else { return };
         let now = Instant::now();
-        let recent = Recent { id: std::mem::take(&mut self.id), end, since: now };
+        let (id, key) = (std::mem::take(&mut self.id), self.key.take());
+        let recent = Recent { id, key, end, since: now };
         state.recent_bytes += recent.bytes();
         state.recent.push_back(recent);
         state.forget(now);
+        // Whoever waits for its end finds it.
+        drop(state);
+        drop(begun);
     }
 }
 
@@ -390,10 +442,7 @@ mod tests {
         let large = Bytes::from(vec![b' '; RECENT_BYTES]);
         tenant.admit("large".into(), now).expect("a place").end(End::Outcome(large));
         assert_eq!(tenant.runs().1.first().map(String::as_str), Some("large"));
-        tenant
-            .admit("next".into(), now)
-            .expect("a place")
-            .end(End::Failed(Bytes::from_static(b"{}")));
+        tenant.admit("next".into(), now).expect("a place").end(End::Failed(Problem::engine()));
         assert!(tenant.known("large").is_none() && tenant.known("next").is_some());
     }
 }

@@ -295,3 +295,22 @@ async fn a_body_of_many_small_parts_is_refused_before_it_is_parsed() {
     assert_eq!(server.ask(&run(list)).await.status, 200);
     server.end().await;
 }
+
+#[tokio::test]
+async fn a_problem_repeats_little_of_what_a_client_wrote() {
+    let server = Server::start(|_| {}).await;
+    let long = "é".repeat(2 << 20);
+    let json = "Content-Type: application/json\r\n";
+    for body in [
+        format!(r#"{{"code": "", "{long}": 1}}"#),
+        format!(r#"{{"code": "", "policy": {{"{long}": 1}}}}"#),
+        format!(r#"{{"code": "", "policy": {{"walls": "{long}"}}}}"#),
+        format!(r#"{{"code": "", "tools": [{{"name": "f", "{long}": 1}}]}}"#),
+        format!(r#"{{"code": "", "files": {{"a": {{"{long}": 1}}}}}}"#),
+    ] {
+        let refused = server.ask(&request("acme", "POST", "/v1/runs", json, &body)).await;
+        assert_eq!((refused.status, refused.code().as_str()), (400, "request"));
+        assert!(refused.body.len() < 16 << 10, "{} bytes", refused.body.len());
+    }
+    server.end().await;
+}

@@ -5,6 +5,9 @@
 mod bounds;
 mod door;
 mod files;
+mod overload;
+mod repeats;
 mod server;
 mod sessions;
 mod streams;
+mod tls;

@@ -377,4 +377,12 @@ impl Client {
     pub async fn is_closed(&mut self) -> String {
         self.read_until(|_| false).await
     }
+
+    /// The same where what it says is no text.
+    pub async fn is_closed_raw(&mut self) -> Vec<u8> {
+        let mut said = Vec::new();
+        // It may be cut off.
+        within(self.0.read_to_end(&mut said)).await.ok();
+        said
+    }
 }

@@ -4,6 +4,7 @@ mod files;
 mod guard;
 mod peers;
 mod samples;
+mod serve;
 mod sessions;
 
 use std::path::{Path, PathBuf};
@@ -42,6 +43,8 @@ pub enum BenchPart {
 /// What has a report of its own.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Subject {
+    /// Runs over HTTP, beside the same runs by the engine alone
+    Serve,
     /// Runs in a session, branches and rollbacks, beside bare forks with as much live data
     Sessions,
 }
@@ -67,13 +70,17 @@ pub struct Bench {
 
 impl Bench {
     fn engine(&self, preload: &[&str], ceiling: usize) -> Result<Arc<Engine>, Failure> {
+        Ok(Arc::new(self.engine_with(preload, ceiling)?))
+    }
+
+    fn engine_with(&self, preload: &[&str], ceiling: usize) -> Result<Engine, Failure> {
         let config = Config {
             preload: preload.iter().map(|name| (*name).to_owned()).collect(),
             pool: PoolConfig { ceiling, ..PoolConfig::default() },
             versions: self.versions,
             ..Config::new(self.installation.clone(), &self.python)
         };
-        Ok(Arc::new(Engine::new(config)?))
+        Ok(Engine::new(config)?)
     }
 
     fn keep(&mut self, name: &str, samples: &Samples) {

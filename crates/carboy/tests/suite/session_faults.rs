@@ -539,7 +539,7 @@ async fn a_process_name_that_is_no_text_hides_no_end() {
         assert_eq!(died.state, StateAfter::Restored);
         // Newer kernels tell that only who may trace any process.
         if rustix::process::geteuid().is_root() {
-            let exit = error(&died.outcome).exit.clone();
+            let exit = error(&died.outcome).exit;
             assert_eq!(exit, Some(ProcessExit::Code(3)), "{:?}", died.outcome);
         }
     }

@@ -1,0 +1,29 @@
+//! A rate that is kept in the long run, as quotas of a tenant are.
+
+use std::time::{Duration, Instant};
+
+/// So much in a second in the long run, and so much at once after a pause.
+pub(super) struct Bucket {
+    per_second: f64,
+    most: f64,
+    pub level: f64,
+    at: Instant,
+}
+
+impl Bucket {
+    pub fn new(per_second: f64, most: f64) -> Bucket {
+        Bucket { per_second, most, level: most, at: Instant::now() }
+    }
+
+    pub fn fill(&mut self, now: Instant) {
+        let passed = now.saturating_duration_since(self.at).as_secs_f64();
+        self.level = (self.level + passed * self.per_second).min(self.most);
+        self.at = now;
+    }
+
+    /// How long it takes until there is so much.
+    pub fn wait_for(&self, level: f64) -> Duration {
+        let seconds = (level - self.level) / self.per_second;
+        Duration::try_from_secs_f64(seconds.clamp(0.0, 3600.0)).unwrap_or(Duration::from_secs(1))
+    }
+}
