@@ -144,6 +144,11 @@ impl Problem {
         (self.detail.clone(), self.retry_after.map(again).or_else(|| self.hint.clone()))
     }
 
+    /// How much memory its sentences take.
+    pub fn bytes(&self) -> usize {
+        self.detail.len() + self.hint.as_ref().map_or(0, String::len)
+    }
+
     /// The body, as JSON.
     pub fn json(&self) -> String {
         let written = Written {

@@ -74,7 +74,8 @@ impl Recent {
     fn bytes(&self) -> usize {
         match &self.end {
             End::Outcome(body) => body.len(),
-            End::Failed(_) | End::Abandoned => 0,
+            End::Failed(problem) => problem.bytes(),
+            End::Abandoned => 0,
         }
     }
 }
