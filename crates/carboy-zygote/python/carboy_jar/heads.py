@@ -12,6 +12,7 @@ from __future__ import annotations
 import _thread
 import builtins
 import dis
+import gc
 import json
 import linecache
 import os
@@ -39,12 +40,7 @@ READY = b'{"ready":{}}'
 # The argument by which the engine knows the call of a copy.
 HELLO = 0x5E55
 # A run that nobody asked for.
-REHEARSAL = json.dumps(
-    {
-        "code": "x += 1\nx",
-        "displays": {"most": 0, "bytes": 0, "total_bytes": 0, "figures": "png", "tables": "html"},
-    }
-)
+REHEARSAL = json.dumps({"code": "x += 1\nx"})
 # Of how many pieces of code the lines are kept, for tracebacks.
 PIECES = 200
 # How long a name and the name of a type may be.
@@ -168,6 +164,10 @@ class Head:
     def answer(self, piece: dict[str, Any], name: str) -> bytes:
         """Runs it, and returns the last frame if it ends well."""
         sigmask(SIG_SETMASK, self.mask)
+        Showing.sent = Showing.over = 0
+        Showing.notes.clear()
+        begin(piece["displays"])
+        self.calls.renew()
         self.prepare(piece, name)
         return self.execute(piece, name)
 
@@ -180,11 +180,7 @@ class Head:
         self.space["__file__"] = name
         if "environment" in piece:
             os.environ.update(piece["environment"])
-        Showing.sent = Showing.over = 0
-        Showing.notes.clear()
-        begin(piece["displays"])
         offer_notebook(code)
-        self.calls.renew()
         self.space.update(piece.get("inputs", {}))
         self.frames.update(piece.get("frames", {}))
         if self.frames:
@@ -211,23 +207,23 @@ class Head:
 
     def rehearse(self) -> None:
         """A run of no importance, for the sake of what it touches: after a fork each page that is written to
-        is copied, and so it is copied before somebody waits for a run. The code has no part in it.
+        is copied, and so it is copied before somebody waits for a run. The code has no part in it, and its
+        threads, which are awake meanwhile, can show nothing and call nobody: this process has the pipe.
         """
-        if sys.gettrace() or sys.getprofile():
-            # It would see what is run here.
-            return
         space, frames_due = self.space, self.frames
         try:
+            if is_watched():
+                return
             piece = DECODE(REHEARSAL, 0)[0]
             self.space, self.frames = {"__builtins__": builtins.__dict__, "x": 0}, {}
             self.prepare(piece, "rehearsal")
             encode_result(execute(piece["code"], self.space, "rehearsal"), strict=False)
-            close()
             del linecache.cache["rehearsal"]
         except BaseException:
             # What the code did to modules that this needs, its own runs will hear of.
             pass
-        self.space, self.frames = space, frames_due
+        finally:
+            self.space, self.frames = space, frames_due
 
     def files(self, asked: dict[str, Any]) -> bytes:
         """Keeps files or puts them back, and answers. Only the first process is asked for that."""
@@ -250,6 +246,14 @@ class Head:
             found.append(entry if size is None else {**entry, "size": size})
         more = max(0, len(names) - most)
         return encode({"done": {"result": {"variables": found, "more": more}}})
+
+
+def is_watched() -> bool:
+    """Whether the code would see what is run here. Audit hooks tell nobody that they are there."""
+    monitoring: Any = getattr(sys, "monitoring", None)
+    tools = map(monitoring.get_tool, range(6)) if monitoring else ()
+    is_monitored = any(tool is not None for tool in tools)
+    return bool(sys.gettrace() or sys.getprofile() or gc.callbacks or is_monitored)
 
 
 def assigns_result(code: str, name: str) -> bool:

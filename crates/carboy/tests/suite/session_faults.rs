@@ -523,6 +523,20 @@ def look(frame, *_):
     run(&session, "sys.setprofile(look)").await;
     run(&session, "y = 1").await;
     assert_eq!(value(&session, "sys.setprofile(None)\n'rehearsal' in seen").await, "false");
+    let collects = "
+import gc
+def look(*_):
+    frame, names = sys._getframe(), []
+    while frame:
+        names.append(frame.f_code.co_name)
+        frame = frame.f_back
+    seen.append('rehearse' in names and 'execute' in names)
+gc.callbacks.append(look)
+gc.set_threshold(1)
+";
+    run(&session, collects).await;
+    run(&session, "y = 1").await;
+    assert_eq!(value(&session, "gc.callbacks.clear()\nTrue in seen").await, "false");
     // What a rehearsal needs may be broken: that is for runs to tell.
     run(&session, "kept, linecache.cache = linecache.cache, None").await;
     assert_eq!(run(&session, "z = 1").await.state, StateAfter::Kept);
@@ -546,5 +560,33 @@ async fn a_process_name_that_is_no_text_hides_no_end() {
     // Those that ended are waited for when the next copy is made.
     let left = descendants(session.process()).len();
     assert!(left < 20, "{left} processes are left of 30 that ended");
+    close(bench, session).await;
+}
+
+#[tokio::test]
+async fn what_is_shown_between_runs_does_not_hold_up_a_copy() {
+    // None is allowed, so nothing waits for one that is sent.
+    let Some((bench, session)) = opened(|limits| limits.displays = 0).await else { return };
+    // By a thread, and by what a rehearsal calls.
+    let code = "
+import builtins, threading, time
+shown = 0
+def show():
+    global shown
+    while True:
+        display('x')
+        shown += 1
+        time.sleep(0.0005)
+def show_and_compile(*args, plain=compile, **more):
+    display('x')
+    return plain(*args, **more)
+threading.Thread(target=show, daemon=True).start()
+builtins.compile = show_and_compile
+";
+    run(&session, code).await;
+    for _ in 0..10 {
+        let more = "before = shown\nwhile shown == before:\n    time.sleep(0.0005)\n1";
+        assert_eq!(value(&session, more).await, "1");
+    }
     close(bench, session).await;
 }
