@@ -110,6 +110,22 @@ impl Line {
         copied
     }
 
+    /// Copies the head for a checkpoint, with the files as they are now: those that were kept may be of an
+    /// earlier run, if there was no copy after the last.
+    pub async fn copy_with_files(&mut self, core: &Core) -> Result<Copy, RunError> {
+        let head = self.copy(core, Purpose::Succession).await?;
+        if let Some(original) = &self.head
+            && let Err(error) = core.keep_files([original, &head]).await
+        {
+            // What was kept before was given up on the way.
+            self.backup = None;
+            self.unprotected = Some(error.to_string());
+            return Err(error);
+        }
+        let files = core.share_files().await?;
+        Ok(Copy { head, lost_threads: 0, files })
+    }
+
     /// Copies a checkpoint, and goes on from there.
     pub async fn roll_back(&mut self, core: &Core, name: &str) -> Result<(), RunError> {
         let Some((copy, _)) = self.checkpoints.get_mut(name) else {

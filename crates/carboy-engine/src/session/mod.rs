@@ -31,7 +31,7 @@ use crate::run::{self, Contact};
 use crate::runner::{Artifacts, RunOptions, Runner};
 use crate::session::core::{Core, refused};
 use crate::session::fork::{Original, drain};
-use crate::session::line::{Copy, Line, protect};
+use crate::session::line::{Line, protect};
 use crate::session::told::{MAX_NAME, MAX_VARIABLES, bounded, strays};
 use crate::session::turn::{Closing, Turn, to_the_end};
 use crate::tier::Jar;
@@ -300,15 +300,14 @@ impl Session {
             let _using = using;
             let has_place = line.checkpoints.contains_key(&name);
             let counted = if has_place { None } else { Some(core.count()?) };
-            let head = line.copy(&core, Purpose::Succession).await?;
-            let files = core.share_files().await?;
+            let copy = line.copy_with_files(&core).await?;
             let replaced = line.checkpoints.remove(&name);
-            if let Some((copy, _)) = &replaced {
-                core.forget_files(copy.files).await;
+            if let Some((old, _)) = &replaced {
+                core.forget_files(old.files).await;
             }
             let counted = counted.or(replaced.map(|(_, counted)| counted));
             let counted = counted.map_or_else(|| core.count(), Ok)?;
-            line.checkpoints.insert(name, (Copy { head, lost_threads: 0, files }, counted));
+            line.checkpoints.insert(name, (copy, counted));
             Ok(())
         })
         .await

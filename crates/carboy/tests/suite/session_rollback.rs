@@ -166,3 +166,27 @@ async fn a_run_whose_files_cannot_be_kept_is_told_that_it_has_no_copy() {
     assert_eq!(run(&session, "os._exit(1)").await.state, StateAfter::Restored);
     close(bench, session).await;
 }
+
+#[tokio::test]
+async fn a_checkpoint_has_the_files_of_its_own_moment() {
+    let Some((bench, session)) = opened(|_| {}).await else { return };
+    // Refuses the copy after its own run, in which files would have been kept.
+    let refuses = "
+import os
+fork, asked = os.fork, 0
+def refuse_once():
+    global asked
+    asked += 1
+    if asked == 1:
+        raise OSError(11, 'once')
+    return fork()
+os.fork = refuse_once
+open('new', 'w').write('new')
+";
+    run(&session, refuses).await;
+    session.checkpoint("here").await.unwrap();
+    run(&session, "os.unlink('new')").await;
+    session.rollback("here").await.unwrap();
+    assert_eq!(value(&session, "open('new').read()").await, "\"new\"");
+    close(bench, session).await;
+}
