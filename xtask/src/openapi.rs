@@ -119,6 +119,10 @@ fn paths(job: Value, outcome: Value, policy: Value, language: Value, fault: Valu
     let presets = json!({ "type": "object", "additionalProperties": policy.clone() });
     let policies = object(&[("ceiling", policy), ("presets", presets)]);
     let files = json!({ "type": "array", "items": { "$ref": "#/components/schemas/Artifact" } });
+    let records = object(&[
+        ("records", json!({ "type": "array", "items": { "type": "object" } })),
+        ("next", json!({ "type": ["string", "null"] })),
+    ]);
     let works = object(&[("status", json!({ "type": "string" }))]);
     let text = json!({
         "description": "Counts and gauges in the text format of Prometheus.",
@@ -194,6 +198,26 @@ fn paths(job: Value, outcome: Value, policy: Value, language: Value, fault: Valu
                 &[&WITH_KEY, &[404, 416, 500]],
             ),
         },
+        "/v1/records": {
+            "get": with(
+                operation(
+                    "listRecords",
+                    "Records of the caller's runs, the newest first, if the server keeps any",
+                    &[(200, answer("Some of them, and where to go on.", records))],
+                    &[&WITH_KEY, &[400, 404, 500]],
+                ),
+                &[("parameters", records_query())],
+            ),
+        },
+        "/v1/records/{id}": {
+            "parameters": id.clone(),
+            "get": operation(
+                "getRecord",
+                "All that is recorded of a run",
+                &[(200, answer("The record.", json!({ "type": "object" })))],
+                &[&WITH_KEY, &[404, 500]],
+            ),
+        },
         "/v1/check": {
             "post": with(
                 operation(
@@ -227,6 +251,23 @@ fn paths(job: Value, outcome: Value, policy: Value, language: Value, fault: Valu
             )),
         },
     })
+}
+
+fn records_query() -> Value {
+    let text = |name: &str, description: &str| json!({ "name": name, "in": "query", "description": description, "schema": { "type": "string" } });
+    json!([
+        text("status", "`ok`, `error`, `failed` or `abandoned`."),
+        text("kind", "The kind of the error."),
+        text("since", "Not before this time, or not older: `2026-11-16T03:21`, `12h`."),
+        text("until", "Before this time."),
+        text("next", "Where the list before ended, as it said."),
+        {
+            "name": "most",
+            "in": "query",
+            "description": "How many: 50 if it is not said.",
+            "schema": { "type": "integer", "minimum": 1, "maximum": 200 },
+        },
+    ])
 }
 
 fn problem() -> Value {

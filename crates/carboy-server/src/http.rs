@@ -20,6 +20,8 @@ mod metrics;
 mod name;
 mod pieces;
 mod problem;
+mod recorded;
+mod records;
 mod repeat;
 mod run;
 mod runs;
@@ -52,6 +54,7 @@ pub use accept::{Closing, Listener, SocketFile};
 pub use config::{Bounds, DoorConfig, KeyConfig, Scope, TenantConfig, TlsConfig};
 pub use door::{Door, Log, Standing, Told};
 pub use key::{key_digest, new_key};
+pub use recorded::{Records, RecordsFault, RecordsPage, RecordsQuery};
 pub use tenants::ConfigFault;
 pub use tools::{Secret, ToolConfig};
 
@@ -78,6 +81,8 @@ fn routes<R: Sessions>(door: &Arc<Door<R>>) -> Router {
         .route("/v1/runs/{id}/answers", post(runs::answer_call::<R>))
         .route("/v1/runs/{id}/files", get(files::list::<R>))
         .route("/v1/runs/{id}/files/{*path}", get(files::get::<R>))
+        .route("/v1/records", get(records::list::<R>))
+        .route("/v1/records/{id}", get(records::find::<R>))
         .route("/v1/check", post(about::check::<R>))
         .route("/v1/policies", get(about::policies::<R>))
         .route("/mcp", post(mcp::post::<R>).fallback(mcp::other))

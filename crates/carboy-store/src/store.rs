@@ -1,6 +1,7 @@
 //! Reading a store, and removing what is old from it.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -48,6 +49,8 @@ pub struct Query {
     pub text: Option<String>,
     /// At most so many, the newest first.
     pub most: Option<u64>,
+    /// Only records with these numbers in the chain.
+    pub among: Option<Range<i64>>,
 }
 
 /// A run in a list.
@@ -148,6 +151,10 @@ impl Store {
             sql.push_str(" AND (instr(code, ?) > 0 OR instr(coalesce(outcome, ''), ?) > 0)");
             values.extend([Value::Text(text.clone()), Value::Text(text.clone())]);
         }
+        if let Some(among) = &query.among {
+            sql.push_str(" AND seq >= ? AND seq < ?");
+            values.extend([Value::Integer(among.start), Value::Integer(among.end)]);
+        }
         sql.push_str(" ORDER BY seq DESC LIMIT ?");
         let most = query.most.and_then(|most| i64::try_from(most).ok()).unwrap_or(-1);
         values.push(Value::Integer(most));
@@ -199,6 +206,13 @@ impl Store {
             [] => Err(found(format!("there is no run {id}"))),
             _ => Err(found(format!("more than one run begins with {id}: give more of its digits"))),
         }
+    }
+
+    /// The run with exactly this id, if there is one.
+    pub fn run(&self, id: &str) -> Result<Option<Record>, StoreError> {
+        let seqs = self.seqs("SELECT seq FROM records WHERE id = ?", [id]);
+        let seqs = seqs.while_doing(READ, &self.directory)?;
+        seqs.first().map(|seq| self.record(*seq)).transpose()
     }
 
     fn seqs(&self, sql: &str, values: impl rusqlite::Params) -> rusqlite::Result<Vec<i64>> {

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 
 use carboy_engine::{Config, Engine, Installation, RunError};
 use carboy_protocol::{ExitCode, Policy};
@@ -19,6 +20,7 @@ use crate::arguments::Serve;
 use crate::failure::{Failure, print};
 use crate::readiness::try_out;
 use crate::serve_log;
+use crate::served::Served;
 
 /// Where it listens if nobody says otherwise.
 const USUAL: &str = "127.0.0.1:8722";
@@ -26,8 +28,9 @@ const USUAL: &str = "127.0.0.1:8722";
 /// The most descriptors that are asked for. A jar takes up to eleven, a connection one.
 const DESCRIPTORS: u64 = 65_536;
 
-/// How many of them connections leave to the engine: for the runs and standing jars of a small machine.
-const OF_ENGINE: usize = 640;
+/// How many of them connections leave to the engine, for the runs and standing jars of a small machine, and to files that
+/// runs left.
+const OF_ENGINE: usize = 640 + 256;
 
 pub async fn serve(arguments: Serve) -> Result<std::process::ExitCode, Failure> {
     if arguments.new_key {
@@ -56,7 +59,9 @@ pub async fn serve(arguments: Serve) -> Result<std::process::ExitCode, Failure> 
         ..Config::new(Installation::own(), arguments.interpreter.python)
     })?;
     let python = engine.python().language;
-    let recorder = Recorder::open(engine, arguments.records.config()?)?;
+    let records = arguments.records.config()?;
+    let directory = records.as_ref().map(|records| records.directory.clone());
+    let recorder = Recorder::open(engine, records)?;
     let (log, lines, writer) = serve_log::start(arguments.log);
     let door = Door::new(Desk::new(recorder), python, &config, log).map_err(|fault| {
         let hint = "docs/serve.md describes every setting";
@@ -75,6 +80,9 @@ pub async fn serve(arguments: Serve) -> Result<std::process::ExitCode, Failure> 
             "choose another place: --listen 127.0.0.1:0 takes any free port",
         )
     })?;
+    if let Some(directory) = directory {
+        door.show_records(Arc::new(Served { directory }));
+    }
     // Before anybody is told that it is there.
     let closing = closing()?;
     let place = listener.place().map_err(Failure::os("name the listener"))?;
@@ -185,7 +193,8 @@ fn welcome(place: &str, key: Option<&str>) -> String {
         text += &format!(
             "A key was made, which is valid until this server ends:\n  {key}\nTry it:\n  \
              curl {to}/v1/runs -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' \
-             -d '{{\"code\": \"result = 6 * 7\"}}'\n"
+             -d '{{\"code\": \"result = 6 * 7\"}}'\nOr in Python:\n  \
+             import carboy; print(carboy.Sandbox(url=\"{place}\", key=\"{key}\").run(\"result = 6 * 7\"))\n"
         );
     }
     text

@@ -35,6 +35,7 @@ mod readiness;
 mod recording;
 mod runs;
 mod serve_log;
+mod served;
 mod session;
 mod traceback;
 

@@ -23,6 +23,9 @@ MORE = {
     "artifacts": 10_000,
 }
 
+# Less than the preset has: the memory of a small machine is enough for it.
+LESS = {"memory_bytes": 1 << 30, "file_bytes": 64 << 20, "session_memory_bytes": 1 << 30}
+
 
 @dataclass
 class Server:
@@ -38,7 +41,7 @@ def serving(
     """A server with one tenant, on the interpreter of these tests, until the end of the block."""
     config = folder / "serve.toml"
     digest = hashlib.sha256(KEY.encode()).hexdigest()
-    limits = {**carboy.Policy.preset("max").to_dict()["limits"], **MORE}
+    limits = {**carboy.Policy.preset("max").to_dict()["limits"], **MORE, **LESS}
     config.write_text(
         f"[tenants.test]\nruns_at_once = {runs_at_once}\n"
         f'keys = [{{ sha256 = "{digest}" }}]\n[tenants.test.ceiling.limits]\n'

@@ -8,6 +8,8 @@ import json
 import os
 import pickle
 import signal
+import socket
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -83,8 +85,9 @@ def test_what_a_server_cannot_be_given_is_refused(server: Server, tmp_path: Path
             box.run("1", files={"x": tmp_path / "missing"})
         with pytest.raises(carboy.RequestError, match="sessions"):
             box.session()
-        with pytest.raises(carboy.RequestError, match="records"):
-            box.runs.list()
+        with pytest.raises(carboy.RequestError, match="nothing here") as refused:
+            box.runs.find()
+        assert "--store" in str(refused.value.hint)
         assert box.run("1").ok
 
 
@@ -138,6 +141,7 @@ def test_connections_are_kept(server: Server) -> None:
 
 
 def test_whoever_goes_away_leaves_no_run(server: Server) -> None:
+    until(lambda: not under_way(server))
     with carboy.Sandbox(url=server.url, key=server.key) as box:
         with box.stream(f"print(1, flush=True)\n{SLEEP}") as stream:
             assert next(stream).text == "1\n" and len(under_way(server)) == 1
@@ -313,3 +317,110 @@ def test_artifacts_are_fetched_by_whatever_name_they_have(server: Server) -> Non
         assert pickle.loads(pickle.dumps(kept)) == kept
     # A server has it for a while, whoever has asked.
     assert kept.read() == b"x" * 300_000
+
+
+def test_records_of_a_tenant_are_read(tmp_path: Path) -> None:
+    with (
+        serving(tmp_path, "--store", str(tmp_path / "store")) as server,
+        carboy.Sandbox(url=server.url, key=KEY) as box,
+    ):
+        ids = [box.run(code).id for code in ("result = 1", "1 / 0", "result = 3")]
+        found = box.runs.find()
+        # The run that shows that runs work here belongs to no tenant.
+        assert [run.id for run in found] == ids[::-1] and found[0].begins == "result = 3"
+        assert [run.id for run in box.runs.find(status="error")] == [ids[1]]
+        assert [run.id for run in box.runs.find(most=2)] == ids[:0:-1]
+        assert box.runs.find(since="2999-01-01") == []
+        for wrong in ({"status": "bad"}, {"since": "bad"}, {"text": "x"}):
+            with pytest.raises(carboy.RequestError):
+                box.runs.find(**wrong)
+        record = box.runs.show(ids[1])
+        assert (record.id, record.code) == (ids[1], "1 / 0") and record.facts["status"] == "error"
+        assert record.outcome is not None and record.outcome.error is not None
+        assert "program" not in record.facts["versions"] and "seq" not in record.facts
+        for missing in (ids[1][:8], "last", "0" * 32):
+            with pytest.raises(carboy.RequestError, match="nothing here"):
+                box.runs.show(missing)
+        with pytest.raises(carboy.RequestError, match="whoever runs the server"):
+            box.runs.verify()
+
+
+def test_a_connection_that_was_given_to_another_is_replaced() -> None:
+    """What the server says about one that was idle is no reason to fail a run."""
+    closed = b'{"status":503,"code":"closed","detail":"this connection was idle"}'
+    outcome = b'{"id":"0","status":"ok","artifacts":[]}'
+    said = [b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(outcome), outcome)] * 3
+    said[1] = (
+        b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%b"
+        % (len(closed), closed)
+    )
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        # The first two on one connection, the third on another.
+        for answers in (said[:2], said[2:]):
+            connection, _ = listener.accept()
+            with connection:
+                for answer in answers:
+                    connection.recv(1 << 16)
+                    connection.sendall(answer)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    box = carboy.Sandbox(url=f"http://127.0.0.1:{listener.getsockname()[1]}", key=KEY)
+    with listener:
+        assert [box.run("1").status for _ in range(2)] == ["ok", "ok"]
+        thread.join()
+    box.close()
+
+
+def test_a_prompt_tells_what_the_server_allows(server: Server) -> None:
+    box = carboy.Sandbox(url=server.url, key=server.key)
+    assert "Up to 16 child processes" in box.prompt() and "Packages" not in box.prompt()
+    lower = carboy.Sandbox("low", url=server.url, key=server.key)
+    assert "5 s of processor time" in lower.prompt()
+    assert box.check("import os") == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b'HTTP/1.1 500 X\r\nContent-Length: 11\r\n\r\n{"code":[]}',
+        b'HTTP/1.1 500 X\r\nContent-Length: 42\r\n\r\n{"code":"a","detail":"b","status":1e999}   ',
+        b"HTTP/1.1 %b OK\r\n\r\n" % (b"2" * 5000),
+        b"HTTP/1.1 200 OK\r\nContent-Length: %b\r\n\r\n" % (b"2" * 5000),
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1_0\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCarboy-Run: ../x\r\n\r\nevent: a\n\n",
+        b"HTTP/1.1 100 Continue\r\n\r\n" * 100,
+    ],
+)
+def test_odd_answers_are_errors_of_the_engine(said: bytes) -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        for _ in range(2):
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(1 << 16)
+                connection.sendall(said)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    with listener:
+        with pytest.raises(carboy.EngineError):
+            carboy.Sandbox(url=url, key=KEY).run("1")
+
+        async def main() -> None:
+            box = carboy.AsyncSandbox(url=url, key=KEY)
+            try:
+                await asyncio.wait_for(box.run("1"), 30)
+            finally:
+                await box.close()
+
+        with pytest.raises(carboy.EngineError):
+            asyncio.run(main())
+        thread.join()

@@ -63,6 +63,8 @@ pub struct Bounds {
     /// How long runs under way are waited for when the door closes. What still runs then is cancelled, and
     /// answered as such.
     pub drain_ms: u64,
+    /// Files that runs left and that are kept, of all tenants.
+    pub files_bytes: u64,
 }
 
 impl Default for Bounds {
@@ -76,6 +78,7 @@ impl Default for Bounds {
             body_ms: 30_000,
             write_ms: 30_000,
             drain_ms: 60_000,
+            files_bytes: 1 << 30,
         }
     }
 }

@@ -12,6 +12,7 @@ use tokio_rustls::TlsAcceptor;
 use super::config::{Bounds, DoorConfig};
 use super::metrics::{Gauges, Metrics};
 use super::problem::Problem;
+use super::recorded::{Records, Shown};
 use super::seat::Seats;
 use super::sessions_held::HeldSessions;
 use super::shares::Shares;
@@ -74,6 +75,8 @@ pub struct Door<R> {
     pub(super) busy: Arc<Shares>,
     /// Bytes of bodies whose runs are not over, and of answers that are still to be sent.
     pub(super) memory: Arc<Shares>,
+    /// Records of runs, if any are kept.
+    pub(super) records: Shown,
     /// Files that runs left.
     pub(super) shelves: Shelves,
     pub(super) preloads: Vec<String>,
@@ -134,7 +137,11 @@ impl<R: Runner> Door<R> {
             parses: Arc::new(Semaphore::new(PARSES)),
             busy: Shares::new(for_tenants, count, 1),
             memory: Shares::new(bounds.bodies_bytes, count, bounds.body_bytes),
-            shelves: Shelves::new(config.tenants.values().map(|tenant| tenant.files_bytes)),
+            records: Shown::default(),
+            shelves: Shelves::new(
+                bounds.files_bytes,
+                config.tenants.values().map(|tenant| tenant.files_bytes),
+            ),
             preloads: config.preloads.clone(),
             tools: tenant_tools::of(config)?,
             telemetry: OnceLock::new(),
@@ -155,6 +162,11 @@ impl<R: Runner> Door<R> {
     /// Who is told of requests and runs, if somebody is.
     pub fn telemetry(&self) -> Option<&Telemetry> {
         self.telemetry.get()
+    }
+
+    /// Shows each tenant its own of these records.
+    pub fn show_records(&self, records: Arc<dyn Records>) {
+        self.records.set(records);
     }
 
     /// Says whether runs are taken. A door that drains goes on draining.

@@ -55,7 +55,9 @@ pub(super) async fn list<R: Runner>(
     if !is_known {
         return Err(Problem::not_found());
     }
-    Ok(json_bytes(json!({ "files": kept.unwrap_or_default() }).to_string()))
+    let text = json!({ "files": kept.unwrap_or_default() }).to_string();
+    caller.may_answer_with(&door, text.len())?;
+    Ok(json_bytes(text))
 }
 
 /// `GET /v1/runs/{id}/files/{path}`: the content of one, or some of it.

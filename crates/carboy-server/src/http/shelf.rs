@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -30,13 +31,17 @@ const PIECE: usize = 64 << 10;
 pub(super) struct Shelves(Vec<Arc<Shelf>>);
 
 impl Shelves {
-    /// A shelf for each tenant, which has so many bytes.
-    pub fn new(bytes: impl Iterator<Item = u64>) -> Shelves {
+    /// A shelf for each tenant, which has so many bytes, and of all together so many.
+    pub fn new(of_all: u64, bytes: impl Iterator<Item = u64>) -> Shelves {
         let bytes: Vec<_> = bytes.collect();
+        let count = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
         let places = Shares::new(RUNS_OF_ALL.max(2 * bytes.len()), bytes.len(), RUNS);
-        let shelf = |(tenant, bytes)| {
-            let (places, state) = (places.clone(), Mutex::default());
-            Arc::new(Shelf { tenant, most_bytes: bytes, places, state })
+        let most = bytes.iter().copied().max().unwrap_or(0).min(of_all);
+        let room = Shares::new(count(of_all), bytes.len(), count(most));
+        let shelf = |(tenant, most_bytes)| {
+            let (places, room) = (places.clone(), room.clone());
+            let (bytes, runs) = (Arc::default(), Mutex::default());
+            Arc::new(Shelf { tenant, most_bytes, bytes, places, room, runs })
         };
         Shelves(bytes.into_iter().enumerate().map(shelf).collect())
     }
@@ -49,27 +54,34 @@ impl Shelves {
     /// Removes what is there for too long. It may take its time.
     pub fn forget(&self) {
         for shelf in &self.0 {
-            let gone = shelf.lock().expired(Instant::now());
+            let gone = expired(&mut shelf.lock());
             // Without the lock: closing a file may take its time.
             drop(gone);
         }
     }
 }
 
-#[derive(Default)]
-struct State {
-    /// The oldest first.
-    runs: VecDeque<Kept>,
-    bytes: u64,
+/// A file of this host and what it takes, until nobody keeps or reads it any more.
+struct Stored {
+    file: File,
+    /// Its own, and the tenant's.
+    bytes: AtomicU64,
+    of_tenant: Arc<AtomicU64>,
+    room: Mutex<Share>,
+    _place: Share,
+}
+
+impl Drop for Stored {
+    fn drop(&mut self) {
+        self.of_tenant.fetch_sub(*self.bytes.get_mut(), Ordering::Relaxed);
+    }
 }
 
 struct Kept {
     id: String,
     since: Instant,
-    content: Arc<File>,
-    bytes: u64,
+    content: Arc<Stored>,
     files: Vec<Placed>,
-    _place: Share,
 }
 
 #[derive(Clone)]
@@ -81,7 +93,7 @@ struct Placed {
 /// One file of a run.
 pub(super) struct Found {
     pub artifact: Artifact,
-    content: Arc<File>,
+    content: Arc<Stored>,
     at: u64,
 }
 
@@ -89,7 +101,7 @@ impl Found {
     /// Some of its bytes, which must be there. Reads the disk.
     pub fn read(&self, from: u64, count: usize) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; count];
-        self.content.read_exact_at(&mut bytes, self.at + from)?;
+        self.content.file.read_exact_at(&mut bytes, self.at + from)?;
         Ok(bytes)
     }
 }
@@ -98,8 +110,12 @@ impl Found {
 pub(super) struct Shelf {
     tenant: usize,
     most_bytes: u64,
+    /// What it has, with what is not kept any more and still read.
+    bytes: Arc<AtomicU64>,
     places: Arc<Shares>,
-    state: Mutex<State>,
+    room: Arc<Shares>,
+    /// The oldest first.
+    runs: Mutex<VecDeque<Kept>>,
 }
 
 impl std::fmt::Debug for Shelf {
@@ -109,78 +125,78 @@ impl std::fmt::Debug for Shelf {
 }
 
 impl Shelf {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Kept>> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The files of a run, if any are kept.
     pub fn list(&self, run: &str) -> Option<Vec<Artifact>> {
-        let mut state = self.lock();
-        let gone = state.expired(Instant::now());
-        let kept = state.runs.iter().find(|kept| kept.id == run);
-        let files = kept.map(|kept| kept.files.iter().map(|file| file.artifact.clone()).collect());
-        drop(state);
-        drop(gone);
-        files
+        let runs = self.lock();
+        let kept = runs.iter().find(|kept| kept.id == run && kept.since.elapsed() <= TIME)?;
+        Some(kept.files.iter().map(|file| file.artifact.clone()).collect())
     }
 
     /// The file of a run that has this path.
     pub fn find(&self, run: &str, path: &str) -> Option<Found> {
-        let state = self.lock();
-        let kept = state.runs.iter().find(|kept| kept.id == run)?;
-        if kept.since.elapsed() > TIME {
-            return None;
-        }
+        let runs = self.lock();
+        let kept = runs.iter().find(|kept| kept.id == run && kept.since.elapsed() <= TIME)?;
         let Placed { artifact, at } =
             kept.files.iter().find(|file| file.artifact.path == path)?.clone();
         Some(Found { artifact, content: kept.content.clone(), at })
     }
 
-    /// A place for so many bytes of a run's files.
-    fn place(&self, run: &str, bytes: u64) -> io::Result<(Arc<File>, u64)> {
-        if !self.lock().runs.iter().any(|kept| kept.id == run) {
-            let content = Arc::new(unnamed()?);
-            let mut state = self.lock();
-            while state.runs.len() >= RUNS {
-                drop(state.pop());
-            }
-            let place = loop {
-                match self.places.take(self.tenant, 1) {
-                    Some(place) => break place,
-                    // What another tenant has is not ours to remove.
-                    None => drop(state.pop().ok_or_else(full)?),
-                }
-            };
-            let (id, since) = (run.to_owned(), Instant::now());
-            state.runs.push_back(Kept {
-                id,
-                since,
-                content,
-                bytes: 0,
-                files: vec![],
-                _place: place,
-            });
+    /// The file for a run, which may be new.
+    fn stored(&self, run: &str) -> io::Result<Arc<Stored>> {
+        if let Some(kept) = self.lock().iter().find(|kept| kept.id == run) {
+            return Ok(kept.content.clone());
         }
-        let mut state = self.lock();
-        while state.bytes.saturating_add(bytes) > self.most_bytes {
-            let is_own = state.runs.front().is_none_or(|oldest| oldest.id == run);
-            if is_own {
+        let file = unnamed()?;
+        let mut gone = vec![];
+        let mut runs = self.lock();
+        while runs.len() >= RUNS {
+            gone.extend(runs.pop_front());
+        }
+        let place = loop {
+            match self.places.take(self.tenant, 1) {
+                Some(place) => break place,
+                // What another tenant has is not ours to remove. Its place is free when nobody reads it.
+                None => drop(runs.pop_front().ok_or_else(full)?),
+            }
+        };
+        let room = Mutex::new(self.room.take(self.tenant, 0).ok_or_else(full)?);
+        let (bytes, of_tenant) = (AtomicU64::new(0), self.bytes.clone());
+        let content = Arc::new(Stored { file, bytes, of_tenant, room, _place: place });
+        let (id, since) = (run.to_owned(), Instant::now());
+        runs.push_back(Kept { id, since, content: content.clone(), files: vec![] });
+        Ok(content)
+    }
+
+    /// A place for so many bytes of a run's files.
+    fn place(&self, run: &str, bytes: u64) -> io::Result<(Arc<Stored>, u64)> {
+        let content = self.stored(run)?;
+        let amount = usize::try_from(bytes).map_err(|_large| full())?;
+        let mut runs = self.lock();
+        let mut room = content.room.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let has = self.bytes.load(Ordering::Relaxed);
+            if has.saturating_add(bytes) <= self.most_bytes && room.grow(amount).is_some() {
+                break;
+            }
+            if runs.front().is_none_or(|oldest| oldest.id == run) {
                 return Err(full());
             }
-            drop(state.pop());
+            drop(runs.pop_front());
         }
-        let kept = state.runs.iter_mut().find(|kept| kept.id == run).ok_or_else(full)?;
-        let at = kept.bytes;
-        kept.bytes += bytes;
-        let content = kept.content.clone();
-        state.bytes += bytes;
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        let at = content.bytes.fetch_add(bytes, Ordering::Relaxed);
+        drop(room);
         Ok((content, at))
     }
 
     /// Notes a file that is whole.
     fn add(&self, run: &str, artifact: &Artifact, at: u64) -> io::Result<()> {
-        let mut state = self.lock();
-        let kept = state.runs.iter_mut().find(|kept| kept.id == run).ok_or_else(full)?;
+        let mut runs = self.lock();
+        let kept = runs.iter_mut().find(|kept| kept.id == run).ok_or_else(full)?;
         kept.files.push(Placed { artifact: artifact.clone(), at });
         Ok(())
     }
@@ -188,32 +204,19 @@ impl Shelf {
     /// Where a run has the same content already.
     fn same(&self, run: &str, artifact: &Artifact) -> Option<u64> {
         artifact.sha256.as_ref()?;
-        let state = self.lock();
-        let kept = state.runs.iter().find(|kept| kept.id == run)?;
+        let runs = self.lock();
+        let kept = runs.iter().find(|kept| kept.id == run)?;
         let same = |file: &&Placed| file.artifact.sha256 == artifact.sha256;
         kept.files.iter().find(same).map(|file| file.at)
     }
 }
 
-impl State {
-    /// Takes the oldest out.
-    fn pop(&mut self) -> Option<Kept> {
-        let oldest = self.runs.pop_front()?;
-        self.bytes -= oldest.bytes;
-        Some(oldest)
+fn expired(runs: &mut VecDeque<Kept>) -> Vec<Kept> {
+    let mut gone = vec![];
+    while runs.front().is_some_and(|oldest| oldest.since.elapsed() > TIME) {
+        gone.extend(runs.pop_front());
     }
-
-    fn expired(&mut self, now: Instant) -> Vec<Kept> {
-        let mut gone = vec![];
-        while self
-            .runs
-            .front()
-            .is_some_and(|oldest| now.saturating_duration_since(oldest.since) > TIME)
-        {
-            gone.extend(self.pop());
-        }
-        gone
-    }
+    gone
 }
 
 impl Keeper for Shelf {
@@ -222,7 +225,7 @@ impl Keeper for Shelf {
             Some(at) => at,
             None => {
                 let (file, at) = self.place(run, artifact.bytes)?;
-                copy(content, &file, at, artifact.bytes)?;
+                copy(content, &file.file, at, artifact.bytes)?;
                 at
             }
         };
@@ -297,7 +300,7 @@ mod tests {
 
     #[test]
     fn files_of_a_run_are_found_by_their_paths() {
-        let shelves = Shelves::new([100, 100].into_iter());
+        let shelves = Shelves::new(1000, [100, 100].into_iter());
         let (mine, others) = (shelves.of(0), shelves.of(1));
         for (path, text) in [("a.txt", "one"), ("../../etc/x", "two"), ("b", "one"), ("empty", "")]
         {
@@ -305,7 +308,7 @@ mod tests {
             assert_eq!(content(mine, "1", path).as_deref(), Some(text), "{path}");
         }
         // Equal content is there once.
-        assert_eq!(mine.lock().bytes, 6);
+        assert_eq!(mine.bytes.load(Ordering::Relaxed), 6);
         assert_eq!(mine.list("1").map(|files| files.len()), Some(4));
         assert_eq!((mine.list("2"), others.list("1")), (None, None));
         assert!(mine.find("1", "a").is_none() && others.find("1", "a.txt").is_none());
@@ -315,7 +318,7 @@ mod tests {
 
     #[test]
     fn the_oldest_make_room_and_a_run_has_at_most_all() {
-        let shelves = Shelves::new([10].into_iter());
+        let shelves = Shelves::new(1000, [10].into_iter());
         let shelf = shelves.of(0);
         assert!(keep(shelf, "1", "a", "aaaa") && keep(shelf, "2", "a", "bbbb"));
         assert!(keep(shelf, "3", "a", "cccc"));
@@ -326,15 +329,33 @@ mod tests {
             assert!(keep(shelf, &format!("n{number}"), "e", ""));
         }
         assert!(shelf.list("3").is_none() && shelf.list("n0").is_some());
-        // Whoever reads has what was there.
-        let found = shelf.find("n0", "e").expect("a file");
-        shelf.lock().runs.clear();
-        assert_eq!(found.read(0, 0).expect("bytes"), b"");
+        // Whoever reads has what was there, and it counts until then.
+        assert!(keep(shelf, "read", "a", "12345678"));
+        let found = shelf.find("read", "a").expect("a file");
+        shelf.lock().clear();
+        assert!(!keep(shelf, "next", "a", "123") && found.read(6, 2).expect("bytes") == b"78");
+        drop(found);
+        assert!(keep(shelf, "next", "a", "123"));
+    }
+
+    #[test]
+    fn all_tenants_together_have_so_many_bytes() {
+        let shelves = Shelves::new(20, [100, 100].into_iter());
+        let (mine, others) = (shelves.of(0), shelves.of(1));
+        for number in 0..5 {
+            keep(mine, &number.to_string(), "a", "12345");
+        }
+        assert!(mine.bytes.load(Ordering::Relaxed) <= 20);
+        assert!(!keep(mine, "large", "a", "123456789012345678901"));
+        let all =
+            || [mine, others].iter().map(|one| one.bytes.load(Ordering::Relaxed)).sum::<u64>();
+        keep(others, "1", "a", "1234567890");
+        assert!(all() <= 20, "{}", all());
     }
 
     #[test]
     fn many_tenants_have_a_place_each() {
-        let shelves = Shelves::new((0..RUNS_OF_ALL).map(|_| 10));
+        let shelves = Shelves::new(1000, (0..RUNS_OF_ALL).map(|_| 10));
         for number in 0..RUNS {
             keep(shelves.of(0), &number.to_string(), "a", "");
         }

@@ -6,6 +6,7 @@ mod bounds;
 mod door;
 mod files;
 mod overload;
+mod records;
 mod repeats;
 mod server;
 mod sessions;

@@ -226,6 +226,7 @@ impl Server {
             heard.log.lock().unwrap().push(line);
         });
         let door = Door::new(Desk::new(runner), PythonVersion::NEWEST, &config, log).unwrap();
+        door.show_records(Arc::new(crate::records::Numbered));
         door.set_standing(Standing::Ready);
         let listener = Listener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.place().unwrap().strip_prefix("http://").unwrap().to_owned();

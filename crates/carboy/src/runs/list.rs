@@ -33,6 +33,7 @@ pub fn list(directory: &Path, arguments: &List) -> Result<ExitCode, Failure> {
         until: time(&arguments.until)?,
         text: arguments.text.clone(),
         most: Some(arguments.most),
+        among: None,
     };
     let rows = Store::open(directory)?.list(&query)?;
     if arguments.json {

@@ -60,7 +60,8 @@ class Address:
         else:
             host, prefix, is_usable = self._parsed(url)
         if not is_usable:
-            raise RequestError(f"the url {url!r} cannot be used", hint=_HINT)
+            # It may hold a password.
+            raise RequestError("the url cannot be used", hint=_HINT)
         # What every path begins with, and what every request has.
         self.prefix = prefix
         self.head = f"Host: {host}\r\nAuthorization: Bearer {key}\r\nUser-Agent: carboy-python\r\n"
@@ -92,6 +93,8 @@ class Address:
         lines = f"{method} {self.prefix}{path} HTTP/1.1\r\n{self.head}{more}"
         if body is not None:
             lines += f"Content-Length: {len(body)}\r\n"
+        if not f"{method}{path}".isascii() or not f"{method}{path}".isprintable() or " " in path:
+            raise RequestError(f"the path {path!r} cannot be asked for")
         return f"{lines}\r\n".encode("ascii")
 
     def __repr__(self) -> str:

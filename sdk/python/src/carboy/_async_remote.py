@@ -11,7 +11,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from ._address import Address
-from ._client import MOST_IDLE, content_type
+from ._client import MOST_IDLE, PATIENCE, content_type
 from ._connection import CONNECT_SECONDS, READ_SIZE, Connection, Tls, unreachable
 from ._errors import BusyError, CarboyError
 from ._http import Answer, Broken, Over, Step, Steps, exchange, following
@@ -72,6 +72,8 @@ class AsyncRemote(Remote, AsyncLink):
                 said = problem_of(status, text)
         except CarboyError as error:
             said = error
+        except Exception as error:
+            said = lost(error)
         run.inbox.append(said)
         run.wake()
 
@@ -86,6 +88,9 @@ class AsyncRemote(Remote, AsyncLink):
                     end = await self._sent(run)
                 except CarboyError as error:
                     end = error
+                except Exception as error:
+                    # Whoever waits for the run has to hear of it.
+                    end = lost(error)
                 finally:
                     is_told = run.over or self._ended(run, end)
                     self._call_next()
@@ -170,6 +175,8 @@ class AsyncRemote(Remote, AsyncLink):
             fault = answer_fault(*await self._ask("POST", path, body))
         except CarboyError as error:
             fault = error
+        except Exception as error:
+            fault = lost(error)
         if fault is not None:
             self.deliver(run, fault)
 
@@ -286,8 +293,8 @@ class AsyncRemote(Remote, AsyncLink):
             parts: list[bytes] = []
             steps = connection.steps(exchange(answer, head, body or b"", parts.append))
             try:
-                await self._drive(connection, steps)
-            except (OSError, Broken) as error:
+                await asyncio.wait_for(self._drive(connection, steps), PATIENCE)
+            except (OSError, Broken, asyncio.TimeoutError) as error:
                 self._drop(connection)
                 if not connection.is_used or answer.status:
                     raise lost(error) from None

@@ -6,12 +6,12 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
 from ._artifacts import ArtifactWish, Place
 from ._check import Violation, violations
-from ._client import remote_violations
+from ._client import remote_policy, remote_violations
 from ._errors import RequestError
 from ._forks import tell_of_forks
 from ._link import Link
@@ -20,6 +20,7 @@ from ._outcome import Outcome, SessionOutcome
 from ._policy import PolicyLike, policy_body
 from ._prompt import prompt_for
 from ._record import Chunk, Preloaded
+from ._remote_runs import RemoteRuns
 from ._request import OnError, Settings, is_raise
 from ._run import Run
 from ._runs import Runs
@@ -73,12 +74,12 @@ class Box(Generic[P]):
 
     @property
     def runs(self) -> Runs:
-        """What is recorded of runs in the store of this box, or in the one that `CARBOY_STORE` names."""
+        """What is recorded of runs in the store of this box, or in the one that `CARBOY_STORE` names.
+
+        A box on a server has the records of its tenant there: `find` and `show`.
+        """
         if self._settings.address is not None:
-            raise RequestError(
-                "the records of a server cannot be read from here yet",
-                hint="whoever runs the server has them: `carboy runs`, with the --store it was started with",
-            )
+            return RemoteRuns(self._settings.address)
         return Runs(self._settings.store)
 
     def prompt(self) -> str:
@@ -86,7 +87,11 @@ class Box(Generic[P]):
 
         It lists the packages that can be imported: the interpreter is asked once for what it has.
         """
-        return prompt_for(self._settings, self._version())
+        settings = self._settings
+        policy: Mapping[str, Any] = settings.policy
+        if settings.address is not None and not policy:
+            policy = remote_policy(settings.address)
+        return prompt_for(settings, self._version(), policy)
 
     def _version(self) -> str | None:
         """The interpreter's version, if it is known without starting an engine."""

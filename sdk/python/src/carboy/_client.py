@@ -21,6 +21,8 @@ from ._http import Answer, Broken, Over, Step, Steps, exchange, following
 from ._json import NotJson, encoded
 from ._problems import problem_of
 
+# How long a server may be silent in the middle of a request that is not a run.
+PATIENCE = 60.0
 # More connections than this are not kept while nobody uses them.
 MOST_IDLE = 16
 
@@ -104,7 +106,9 @@ class Client:
 
             steps = connection.steps(exchange(answer, head, body or b"", hear))
             try:
+                connection.socket.settimeout(PATIENCE)
                 drive(connection.socket, steps)
+                connection.socket.settimeout(None)
             except (OSError, Broken) as error:
                 connection.close()
                 if connection.is_used and not answer.status:
@@ -159,6 +163,8 @@ class KeptThere(Kept):
         def take(part: bytes) -> None:
             digest.update(part)
             file.write(part)
+            if file.tell() > artifact.bytes:
+                raise Broken("more came than the file has")
 
         try:
             path = f"/v1/runs/{self._run}/files/{quote(artifact.path)}"
@@ -234,15 +240,24 @@ def drive(sock: socket.socket, steps: Steps) -> None:
             step = advanced(sock, steps, step)
 
 
+def remote_policy(address: Address) -> Mapping[str, Any]:
+    """What a run gets that names no policy."""
+    client = Client(address)
+    try:
+        ceiling = client.json("GET", "/v1/policies")["ceiling"]
+    finally:
+        client.close()
+    assert isinstance(ceiling, dict)
+    return ceiling
+
+
 def remote_violations(address: Address, code: str, policy: Mapping[str, Any]) -> list[Violation]:
     """What the language profile of a policy refuses in code; without a policy, that which the server sets."""
     if not isinstance(code, str):
         raise RequestError(f"code must be str, not {type(code).__name__}")
+    language = (policy or remote_policy(address)).get("language")
     client = Client(address)
     try:
-        language = policy.get("language")
-        if not policy:
-            language = client.json("GET", "/v1/policies")["ceiling"].get("language")
         if not language or language.get("profile", "open") == "open":
             language = None
         try:

@@ -6,6 +6,7 @@ sent, a number is how many seconds to wait for bytes that may not come, and None
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator
 
 Step = bytes | float | None
@@ -14,6 +15,13 @@ Steps = Generator[Step, "bytes | None", None]
 
 _MOST_HEAD = 64 << 10
 _MOST_LINE = 1 << 10
+# Answers such as 100 that may come before the one that counts.
+_MOST_BEFORE = 8
+# Longer than any outcome that a policy allows.
+MOST_BODY = 1 << 30
+_STATUS = re.compile("[1-5][0-9][0-9]")
+_LENGTH = re.compile("[0-9]{1,15}")
+_SIZE = re.compile(rb"[0-9A-Fa-f]{1,12}")
 # Longer bodies are sent when the server has said that it wants them, or has said nothing for a while.
 _ASK_FIRST = 256 << 10
 _ASK_SECONDS = 1.0
@@ -44,6 +52,7 @@ class Answer:
         self.headers: dict[str, str] = {}
         # The server wants the body that it was asked about.
         self.goes_on = False
+        self._before = 0
         # All of it is there.
         self.over = False
         # More than it is there.
@@ -91,12 +100,19 @@ class Answer:
             head, self._buffer = self._buffer[:end], self._buffer[end + 4 :]
             first, *lines = head.decode("latin-1").split("\r\n")
             words = first.split(" ", 2)
-            if len(words) < 2 or not words[0].startswith("HTTP/1.") or not words[1].isdecimal():
+            if (
+                len(words) < 2
+                or not words[0].startswith("HTTP/1.")
+                or not _STATUS.fullmatch(words[1])
+            ):
                 raise Broken("the answer is not HTTP")
             status = int(words[1])
             if status >= 200:
                 break
             self.goes_on = True
+            self._before += 1
+            if self._before > _MOST_BEFORE:
+                raise Broken("the answer does not begin")
         for line in lines:
             name, _, value = line.partition(":")
             self.headers[name.strip().lower()] = value.strip()
@@ -108,7 +124,7 @@ class Answer:
         if status in (204, 304):
             self._chunked, self._left = False, 0
         elif not self._chunked and length is not None:
-            if not length.isdecimal():
+            if not _LENGTH.fullmatch(length):
                 raise Broken("the answer has no usable length")
             self._left = int(length)
         elif not self._chunked:
@@ -147,10 +163,10 @@ class Answer:
             elif self._in_trailers:
                 self.over = not line
             else:
-                try:
-                    self._left = int(line.split(b";")[0], 16)
-                except ValueError:
-                    raise Broken("the answer has no usable chunks") from None
+                size = line.split(b";")[0].strip()
+                if _SIZE.fullmatch(size) is None:
+                    raise Broken("the answer has no usable chunks")
+                self._left = int(size, 16)
                 self._in_trailers = self._left == 0
         if self.over:
             self.has_more = bool(data)
@@ -162,16 +178,21 @@ class Events:
 
     def __init__(self) -> None:
         self._partial: list[bytes] = []
+        self._held = 0
         self._name, self._data = "", b""
 
     def feed(self, data: bytes) -> list[tuple[str, bytes]]:
         """The events that are complete, each with its name."""
         lines = data.split(b"\n")
         self._partial.append(lines[0])
+        self._held += len(lines[0])
+        if self._held > MOST_BODY:
+            raise Broken("an event of the answer is too long")
         if len(lines) == 1:
             return []
         lines[0] = b"".join(self._partial)
         self._partial = [lines.pop()]
+        self._held = len(self._partial[0])
         found = []
         for line in lines:
             field, _, value = line.rstrip(b"\r").partition(b":")
@@ -179,7 +200,10 @@ class Events:
             if field == b"event":
                 self._name = value.decode("latin-1")
             elif field == b"data":
-                self._data = self._data + b"\n" + value if self._data else value
+                # Ours have one line of data; a second is not from `carboy serve`.
+                if self._data:
+                    raise Broken("an event of the answer has several lines")
+                self._data = value
             elif not line.strip() and self._name:
                 found.append((self._name, self._data))
                 self._name, self._data = "", b""

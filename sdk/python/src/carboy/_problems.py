@@ -7,6 +7,7 @@ import json
 from ._errors import BusyError, CarboyError, EngineError, NotStartedError, RequestError
 from ._visible import one_line
 
+_MOST = 2_000
 _BUSY = frozenset(("quota", "busy", "bodies", "closed", "not_ready"))
 
 
@@ -14,8 +15,14 @@ def problem_of(status: int, text: bytes) -> CarboyError:
     """The exception for a body of `application/problem+json`, or for whatever else was answered."""
     try:
         problem = json.loads(text)
-        code, message, hint = problem["code"], str(problem["detail"]), problem.get("hint")
-        status = int(problem.get("status", status))
+        code, told = problem["code"], problem.get("status", status)
+        # They may repeat what somebody else wrote.
+        message = one_line(str(problem["detail"]), _MOST)
+        hint = problem.get("hint")
+        hint = None if hint is None else one_line(str(hint), _MOST)
+        if type(code) is not str or type(told) is not int or not 400 <= told < 600:
+            raise ValueError("not a problem")
+        status = told
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
         cause = one_line(text[:1000].decode(errors="replace"), 300)
         return EngineError(

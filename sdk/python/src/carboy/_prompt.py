@@ -51,13 +51,12 @@ _CONVERTED = (
 )
 
 
-def prompt_for(settings: Settings, python: str | None) -> str:
-    """The section for the runs of a box. `python` is the interpreter's version, if it is known."""
-    policy = settings.policy
+def prompt_for(settings: Settings, python: str | None, policy: Mapping[str, Any]) -> str:
+    """The section for the runs of a box under a policy. `python` is the interpreter's version, if known."""
     # What a server has is not known here.
     packages = [] if settings.address is not None else importable(settings.python, policy)
     parts = [
-        _place(settings, python),
+        _place(settings, python, policy),
         *_packages(packages),
         _answers(policy, packages),
         _limits(policy),
@@ -70,7 +69,7 @@ def prompt_for(settings: Settings, python: str | None) -> str:
     return "\n\n".join(["# Running Python code", *parts]) + "\n"
 
 
-def _place(settings: Settings, python: str | None) -> str:
+def _place(settings: Settings, python: str | None, policy: Mapping[str, Any]) -> str:
     version = f" {'.'.join(python.split('.')[:2])}" if python else ""
     lines = [
         f"Code runs in a sealed CPython{version}. Each run starts in a fresh process; nothing is "
@@ -78,7 +77,7 @@ def _place(settings: Settings, python: str | None) -> str:
         "",
         "- There is no network.",
     ]
-    children = limits_in_force(settings.policy)["processes"]
+    children = limits_in_force(policy)["processes"]
     if children:
         lines.append(
             f"- Up to {children} child processes can be started, with `multiprocessing` or `os.fork`; "

@@ -6,6 +6,7 @@ it becomes the same messages that come from a pipe. Nothing here does I/O.
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from functools import partial
@@ -14,7 +15,7 @@ from ._address import Address
 from ._client import Client, KeptThere
 from ._connection import Connection
 from ._errors import BusyError, CarboyError, EngineError, EngineGoneError, RequestError
-from ._http import Answer, Events, Steps, exchange
+from ._http import MOST_BODY, Answer, Broken, Events, Steps, exchange
 from ._link import Link
 from ._pipe import closed
 from ._problems import problem_of
@@ -25,6 +26,9 @@ from ._run import Run
 _MOST = 64
 # A connection that ends sooner after a request was closed before it came.
 _SOON = 1.0
+_ID = re.compile("[0-9a-f]{32}")
+# How every outcome begins.
+_OUTCOME = re.compile(rb'\s*\{"id":"[0-9a-f]*","status":"')
 _STREAM = "text/event-stream"
 
 
@@ -41,6 +45,7 @@ class Trip:
         self.answer = Answer()
         self._events = Events()
         self._parts: list[bytes] = []
+        self._held = 0
         more = "Content-Type: application/json\r\n"
         if run.request.streams:
             more += f"Accept: {_STREAM}\r\n"
@@ -56,6 +61,8 @@ class Trip:
         answer = self.answer
         if answer.status == 200 and answer.headers.get("content-type", "").startswith(_STREAM):
             self.id = answer.headers.get("carboy-run", "")
+            if _ID.fullmatch(self.id) is None:
+                raise Broken("the answer has no usable id of the run")
             for name, data in self._events.feed(part):
                 self._hear(name, data)
             if answer.over and self.end is None:
@@ -63,15 +70,24 @@ class Trip:
             return
         if part:
             self._parts.append(part)
+            self._held += len(part)
+            if self._held > MOST_BODY:
+                raise Broken("the answer is too long")
         if answer.over:
             text = b"".join(self._parts)
             if answer.status == 200:
                 self._hear("outcome", text)
+            elif answer.status == 503 and b'"code":"closed"' in text:
+                # Nothing was begun: the connection was idle, and another was given its place.
+                answer.status = 0
+                raise Broken("the server closed the connection for another")
             else:
                 self.end = problem_of(answer.status, text)
 
     def _hear(self, name: str, data: bytes) -> None:
         if name == "outcome":
+            if _OUTCOME.match(data) is None:
+                raise Broken("what was answered is not an outcome")
             self.end = b'{"outcome":{"id":%d,"outcome":%b}}' % (self.run.id, data)
         elif name == "failed":
             self.end = problem_of(500, data)

@@ -155,7 +155,12 @@ class SyncRemote(Remote, SyncLink):
             self._at_end(run, leg, lost(why))
             return
         with self.lock:
-            self._legs[run] = again
+            is_wanted = self._legs.get(run) is leg
+            if is_wanted:
+                self._legs[run] = again
+        if not is_wanted:
+            # It was stopped meanwhile.
+            again.connection.close()
 
     def _at_end(self, run: Run, leg: _Leg | None, end: bytes | BaseException) -> None:
         with self.lock:
