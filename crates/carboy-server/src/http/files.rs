@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 
 use axum::Extension;
 use axum::body::{Body, Bytes, HttpBody};
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::header::{
     ACCEPT_RANGES, CONTENT_DISPOSITION, CONTENT_RANGE, CONTENT_TYPE, ETAG, IF_RANGE, RANGE,
 };
@@ -25,6 +25,7 @@ use tokio::sync::mpsc;
 use super::config::Scope;
 use super::door::Door;
 use super::entry::Caller;
+use super::name::Named;
 use super::problem::Problem;
 use super::run::json_bytes;
 use super::shelf::Found;
@@ -47,7 +48,7 @@ const TYPES: [(&str, &str); 7] = [
 pub(super) async fn list<R: Runner>(
     State(door): State<Arc<Door<R>>>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
+    Named(id): Named<String>,
 ) -> Result<Response, Problem> {
     caller.needs(Scope::Read)?;
     let kept = door.shelves.of(caller.tenant.number).list(&id);
@@ -64,7 +65,7 @@ pub(super) async fn list<R: Runner>(
 pub(super) async fn get<R: Runner>(
     State(door): State<Arc<Door<R>>>,
     Extension(caller): Extension<Caller>,
-    Path((id, path)): Path<(String, String)>,
+    Named((id, path)): Named<(String, String)>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     caller.needs(Scope::Read)?;

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use axum::Extension;
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use carboy_engine::{EngineError, Runner};
 use carboy_protocol::visible_json;
@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::config::Scope;
 use super::door::Door;
 use super::entry::Caller;
+use super::name::Named;
 use super::problem::Problem;
 use super::recorded::{RecordsFault, RecordsQuery, Shown};
 use super::run::json_bytes;
@@ -46,7 +47,7 @@ pub(super) async fn list<R: Runner>(
 pub(super) async fn find<R: Runner>(
     State(door): State<Arc<Door<R>>>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
+    Named(id): Named<String>,
 ) -> Result<Response, Problem> {
     caller.needs(Scope::Read)?;
     let records = door.records.get()?;

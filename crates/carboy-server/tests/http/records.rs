@@ -69,7 +69,7 @@ async fn a_record_is_shown_to_its_own_tenant() {
     let missing = server.ask(&get("other", "/v1/records/00000000000000000000000000000000")).await;
     let foreign = server.ask(&get("other", &path)).await;
     assert_eq!((foreign.status, &foreign.body), (404, &missing.body));
-    for wrong in ["last", "0123456789abcdef", "x"] {
+    for wrong in ["last", "0123456789abcdef", "%ff"] {
         assert_eq!(server.ask(&get("acme", &format!("/v1/records/{wrong}"))).await.status, 404);
     }
     server.end().await;
