@@ -1,10 +1,11 @@
 //! One line of a session: the head that runs its code, and the copy to fall back on.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
 
 use crate::error::RunError;
 use crate::session::core::{Core, Counted, Ends, refused, words};
@@ -157,13 +158,19 @@ impl Ends for Mutex<Line> {
 }
 
 /// Copies the head of a line for the time when a run ends it, off the path of whoever asked for its last
-/// run. Nothing else is done with the line meanwhile.
-pub(super) fn protect(core: Arc<Core>, mut line: OwnedMutexGuard<Line>) {
+/// run. Nothing else is done with the line meanwhile. Who waits for what this returns waits until files are
+/// back, or the session is over for want of that.
+pub(super) fn protect(
+    core: Arc<Core>,
+    mut line: OwnedMutexGuard<Line>,
+) -> oneshot::Receiver<Infallible> {
+    let (restoring, restored) = oneshot::channel();
     core.clone().spawn(async move {
         let Ok(_using) = core.begin_use() else { return };
         if let Some(number) = line.files_due.take() {
             core.restore_files(number).await;
         }
+        drop(restoring);
         let Some(mut head) = line.head.take() else { return };
         let lost_threads = head.threads();
         let mut copied = core.fork(Original::Head(&mut head), Purpose::Backup).await;
@@ -183,4 +190,5 @@ pub(super) fn protect(core: Arc<Core>, mut line: OwnedMutexGuard<Line>) {
             Err(error) => line.unprotected = Some(error.to_string()),
         }
     });
+    restored
 }

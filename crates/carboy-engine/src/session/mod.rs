@@ -33,7 +33,7 @@ use crate::session::core::{Core, refused};
 use crate::session::fork::{Original, drain};
 use crate::session::line::{Line, protect};
 use crate::session::told::{MAX_NAME, MAX_VARIABLES, bounded, strays};
-use crate::session::turn::{Closing, Turn, to_the_end};
+use crate::session::turn::{Closing, Turn, files_back, to_the_end};
 use crate::tier::Jar;
 use crate::tier::process::Purpose;
 use crate::verdict::Given;
@@ -241,7 +241,7 @@ impl Session {
             Ok(record) => record,
             Err(error) => {
                 drop(head);
-                turn.settle(None);
+                turn.settle(None).await;
                 core.check()?;
                 return Err(error.into());
             }
@@ -259,7 +259,7 @@ impl Session {
             outcome(id, queue_ms, record, limits, &message.code, &message.given, isolation);
         outcome.denials.extend(strays(head.strays()));
         let keeps = keeps(&outcome, rollback) && head.is_alive();
-        let (state, note) = turn.settle(keeps.then_some(head));
+        let (state, note) = turn.settle(keeps.then_some(head)).await;
         let without =
             unprotected.map(|why| format!("the run had no copy of the state to go back to: {why}"));
         Ok(Reply { outcome, state, note: note.or(without) })
@@ -321,8 +321,8 @@ impl Session {
         to_the_end(async move {
             let _using = using;
             line.roll_back(&core, &name).await?;
-            protect(core, line);
-            Ok(())
+            let restored = protect(core.clone(), line);
+            files_back(&core, restored).await
         })
         .await
     }

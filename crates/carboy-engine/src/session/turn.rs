@@ -31,8 +31,9 @@ impl<'a> Turn<'a> {
         self.line = Some(line);
     }
 
-    /// Keeps the head, or falls back; then copies what there is, for the next run.
-    pub fn settle(mut self, kept: Option<Head>) -> (StateAfter, Option<String>) {
+    /// Keeps the head, or falls back; then copies what there is, for the next run. Files that roll back are
+    /// back when it returns.
+    pub async fn settle(mut self, kept: Option<Head>) -> (StateAfter, Option<String>) {
         let Some(mut line) = self.line.take() else { return (StateAfter::Ended, None) };
         if let Err(why) = self.core.check() {
             return (StateAfter::Ended, Some(why.to_string()));
@@ -58,7 +59,12 @@ impl<'a> Turn<'a> {
                 None => (StateAfter::Ended, Some(self.core.ended().to_string())),
             },
         };
-        protect(self.core.clone(), line);
+        let restored = protect(self.core.clone(), line);
+        if answer.0 == StateAfter::Restored
+            && let Err(why) = files_back(self.core, restored).await
+        {
+            return (StateAfter::Ended, Some(why.to_string()));
+        }
         answer
     }
 }
@@ -104,6 +110,19 @@ impl Closing {
         stop.send(()).ok();
         std::future::pending().await
     }
+}
+
+/// Waits until files that roll back are back. An error if that could not be done, and so the session is over.
+pub(super) async fn files_back(
+    core: &Core,
+    restored: oneshot::Receiver<Infallible>,
+) -> Result<(), RunError> {
+    if core.keeps_files() {
+        // Nothing is sent: it is dropped when that is done.
+        restored.await.ok();
+        core.check()?;
+    }
+    Ok(())
 }
 
 /// Does something that wakes a head. A caller who goes away does not cut it short: it would leave a head

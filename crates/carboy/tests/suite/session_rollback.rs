@@ -190,3 +190,29 @@ open('new', 'w').write('new')
     assert_eq!(value(&session, "open('new').read()").await, "\"new\"");
     close(bench, session).await;
 }
+
+#[tokio::test]
+async fn who_is_told_that_a_session_was_restored_has_its_files() {
+    let Some((bench, session)) = opened(|limits| limits.file_bytes = 4 << 20).await else { return };
+    // The copy has the file open, so there is no room to make it anew once it was removed.
+    let holds = "import os\nfile = open('big', 'wb', 0)\nfile.write(b'x' * 3_000_000)";
+    run(&session, holds).await;
+    session.checkpoint("held").await.unwrap();
+    let reply = run(&session, "os.unlink('big')\nos._exit(1)").await;
+    assert_eq!(reply.state, StateAfter::Ended, "{reply:#?}");
+    let note = reply.note.unwrap();
+    assert!(note.contains("its files could not be restored"), "{note}");
+    let policy = Policy {
+        session_files: SessionFiles::Rollback,
+        ..small(|limits| limits.file_bytes = 4 << 20)
+    };
+    drop(session);
+    let session = bench.engine.session(&policy).await.unwrap();
+    run(&session, holds).await;
+    session.checkpoint("held").await.unwrap();
+    run(&session, "os.unlink('big')").await;
+    let over = session.rollback("held").await.unwrap_err().to_string();
+    assert!(over.contains("its files could not be restored"), "{over}");
+    drop(session);
+    bench.close().await;
+}
