@@ -27,8 +27,8 @@ lints: tidy-and-deny python clippy docs
 # With the xtask of build-tests: `cargo xtask` chooses other features for what it shares with the rest, and builds it anew.
 [private]
 tidy-and-deny:
-    CARGO_MANIFEST_DIR=xtask target/debug/xtask tidy
-    CARGO_MANIFEST_DIR=xtask target/debug/xtask deny
+    CARGO_MANIFEST_DIR="$PWD/xtask" target/debug/xtask tidy
+    CARGO_MANIFEST_DIR="$PWD/xtask" target/debug/xtask deny
 
 # The formatting, checked; `cargo fmt --all` mends it.
 fmt:

@@ -147,7 +147,10 @@ impl arguments::Drill {
     fn worker(&self, program: &Path) -> tokio::process::Command {
         let mut command = tokio::process::Command::new(program);
         command.args(["drill", "--worker", "--walls", Walls::from(self.walls).as_str()]);
-        command.args(["--inside", Inside::from(self.inside).as_str()]);
+        // Said only if it was: the controls of jars do not go with it.
+        if self.inside != InsideName::Jar {
+            command.args(["--inside", Inside::from(self.inside).as_str()]);
+        }
         command.arg("--python").arg(&self.interpreter.python);
         if let Some(corpus) = &self.corpus {
             command.arg("--corpus").arg(corpus);
