@@ -59,13 +59,12 @@ impl<T> Room<T> {
         if self.count >= self.bounds.all {
             return Err((Full::All, item));
         }
-        if !self.waiting.contains_key(tenant) {
-            self.waiting.insert(tenant.to_owned(), VecDeque::new());
-            self.turns.push_back(tenant.to_owned());
+        if self.waiting.get(tenant).map_or(0, VecDeque::len) >= self.bounds.each {
+            return Err((Full::Tenant, item));
         }
         let line = self.waiting.entry(tenant.to_owned()).or_default();
-        if line.len() >= self.bounds.each {
-            return Err((Full::Tenant, item));
+        if line.is_empty() {
+            self.turns.push_back(tenant.to_owned());
         }
         line.push_back(Waiting { item, until });
         self.count += 1;

@@ -68,7 +68,7 @@ pub use session::{
 };
 pub use text::OutputText;
 pub use tool::{Call, CallStatus, Tool, ToolCall, ToolFault, ToolFaultKind};
-pub use visible::{hidden_in, is_hidden, visible_json};
+pub use visible::{hidden_in, is_hidden, spelled, visible_json};
 pub use wire::{
     DisplayFrame, FromJar, FromZygote, GuardFrame, GuardRefusal, GuestFailure, GuestResult,
     JobFrame, KeptFiles, ResultFault, SetupFault, ToJar, ToZygote, WIRE_VERSION,

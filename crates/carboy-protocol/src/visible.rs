@@ -35,6 +35,19 @@ fn is_symbol(char: char) -> bool {
     matches!(char, '#' | '*' | '0'..='9' | '©' | '®' | '\u{203c}'..='\u{3299}' | '\u{1f000}'..='\u{1faff}')
 }
 
+/// The text with what is hidden in it written as an escape, but for the characters in `kept`.
+pub fn spelled(text: &str, kept: &[char]) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for (char, hidden) in hidden_in(text) {
+        if hidden && !kept.contains(&char) {
+            shown.push_str(&format!("\\u{{{:x}}}", u32::from(char)));
+        } else {
+            shown.push(char);
+        }
+    }
+    shown
+}
+
 /// JSON with everything hidden in its strings written as an escape: the same value, safe to print.
 ///
 /// `json` must be valid. Between values only spaces, tabulators and ends of lines can stand; of

@@ -4,7 +4,7 @@
 //! over what we print. On a terminal they are therefore shown, not sent. A file or a pipe gets
 //! the bytes as they are.
 
-use carboy_protocol::hidden_in;
+use carboy_protocol::spelled;
 
 /// The text with every control character but newline and tab made visible.
 pub fn visible(text: &str) -> String {
@@ -25,18 +25,6 @@ pub fn one_line(text: &str) -> String {
 /// Whether a name that a guest chose can be shown as it is.
 pub fn is_plain_name(name: &str) -> bool {
     name.chars().all(|char| char.is_alphanumeric() || char == '_')
-}
-
-fn spelled(text: &str, kept: &[char]) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for (char, hidden) in hidden_in(text) {
-        if hidden && !kept.contains(&char) {
-            shown.push_str(&format!("\\u{{{:x}}}", u32::from(char)));
-        } else {
-            shown.push(char);
-        }
-    }
-    shown
 }
 
 #[cfg(test)]

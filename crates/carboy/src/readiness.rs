@@ -4,6 +4,7 @@
 //! it serves with before it is said to be ready: a file, a port and a socket of the host cannot be reached, and a
 //! loop is ended. Nothing of it belongs to a tenant.
 
+use std::io::ErrorKind;
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
@@ -120,14 +121,19 @@ struct Bait {
 impl Bait {
     fn lay() -> Result<Bait, RunError> {
         let os = os("lay out what a program must not reach");
-        let folder = std::env::temp_dir().join(format!("carboy-ready-{}", new_id()?));
+        let (name, secret) = (new_id()?, new_id()?);
+        let folder = std::env::temp_dir().join(format!("carboy-ready-{name}"));
         std::fs::create_dir(&folder).map_err(&os)?;
         let lay = || {
-            std::fs::write(folder.join("secret"), new_id().unwrap_or_default())?;
+            std::fs::write(folder.join("secret"), &secret)?;
             let tcp = TcpListener::bind(("127.0.0.1", 0))?;
             let port = tcp.local_addr()?.port();
-            // The name may be longer than one of a socket can be.
-            let unix = UnixListener::bind(folder.join("socket")).ok();
+            let unix = match UnixListener::bind(folder.join("socket")) {
+                Ok(listener) => Some(listener),
+                // The name may be longer than one of a socket can be.
+                Err(error) if error.kind() == ErrorKind::InvalidInput => None,
+                Err(error) => return Err(error),
+            };
             Ok((port, (tcp, unix)))
         };
         match lay() {

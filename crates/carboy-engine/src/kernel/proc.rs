@@ -55,17 +55,21 @@ pub(crate) fn parent(pid: u32) -> Option<u32> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Whether every thread of a process is in one of these states, or gone. A single letter as `/proc` has it.
-fn threads_are(pid: u32, states: &[&str]) -> bool {
+/// Whether something is true of the `stat` of every thread of a process that is not gone.
+fn every_thread(pid: u32, says: impl Fn(&str) -> bool) -> bool {
     let threads = match fs::read_dir(format!("/proc/{pid}/task")) {
         Ok(threads) => threads,
         Err(error) => return says_gone(&error),
     };
-    threads.flatten().all(|thread| {
-        let stat = match stat(thread.path().join("stat")) {
-            Ok(stat) => stat,
-            Err(error) => return says_gone(&error),
-        };
+    threads.flatten().all(|thread| match stat(thread.path().join("stat")) {
+        Ok(stat) => says(&stat),
+        Err(error) => says_gone(&error),
+    })
+}
+
+/// Whether every thread of a process is in one of these states, or gone. A single letter as `/proc` has it.
+fn threads_are(pid: u32, states: &[&str]) -> bool {
+    every_thread(pid, |stat| {
         let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().next());
         state.is_some_and(|state| states.contains(&state))
     })
@@ -84,14 +88,7 @@ pub(crate) fn has_ended(pid: u32) -> bool {
 /// Whether every thread of a process has begun to end, although the process may not have ended yet: its
 /// descriptors close before its end can be seen, and on a busy machine much lies in between.
 pub(crate) fn is_ending(pid: u32) -> bool {
-    let threads = match fs::read_dir(format!("/proc/{pid}/task")) {
-        Ok(threads) => threads,
-        Err(error) => return says_gone(&error),
-    };
-    threads.flatten().all(|thread| match stat(thread.path().join("stat")) {
-        Ok(stat) => says_ending(&stat),
-        Err(error) => says_gone(&error),
-    })
+    every_thread(pid, says_ending)
 }
 
 /// Whether the flags in a `/proc/PID/stat` have the kernel's `PF_EXITING`.

@@ -4,7 +4,7 @@
 //! words stand between two lines with a mark that is drawn when the run is over.
 
 use carboy_engine::{RunError, new_id};
-use carboy_protocol::hidden_in;
+use carboy_protocol::spelled;
 
 /// The most bytes of one stream, result or file that a model is shown.
 pub(super) const MOST: usize = 20_000;
@@ -21,18 +21,6 @@ pub(super) fn plain(name: &str) -> Option<&str> {
 /// The text with what is not seen spelled out, on one line.
 pub(super) fn one_line(text: &str) -> String {
     spelled(text, &[])
-}
-
-fn spelled(text: &str, kept: &[char]) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for (char, hidden) in hidden_in(text) {
-        if hidden && !kept.contains(&char) {
-            shown.push_str(&format!("\\u{{{:x}}}", u32::from(char)));
-        } else {
-            shown.push(char);
-        }
-    }
-    shown
 }
 
 /// A text of at most about `most` bytes: of a longer one the beginning and the end.

@@ -4,6 +4,16 @@ use tokio::io::AsyncReadExt;
 
 use crate::server::*;
 
+/// Lets the runs of these clients end, and the server when each has its answer.
+async fn all_are_answered(server: Server, mut held: Vec<Client>) {
+    server.release.add_permits(held.len());
+    for client in &mut held {
+        assert_eq!(client.answer().await.status, 200);
+    }
+    drop(held);
+    server.end().await;
+}
+
 #[tokio::test]
 async fn a_huge_header_is_refused_and_nobody_notices() {
     let server = Server::start(|_| {}).await;
@@ -175,12 +185,7 @@ async fn a_tenant_that_has_every_connection_it_can_get_keeps_nobody_out() {
     assert_eq!(server.run("other", "ok").await.status, 200);
     let health = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
     assert_eq!(server.ask(health).await.status, 200);
-    server.release.add_permits(held.len());
-    for client in &mut held {
-        assert_eq!(client.answer().await.status, 200);
-    }
-    drop(held);
-    server.end().await;
+    all_are_answered(server, held).await;
 }
 
 #[tokio::test]
@@ -204,12 +209,7 @@ async fn a_tenant_whose_bodies_take_all_they_can_leaves_others_theirs() {
             assert_eq!((refused.status, refused.code().as_str()), (503, "bodies"));
         }
     }
-    server.release.add_permits(held.len());
-    for client in &mut held {
-        assert_eq!(client.answer().await.status, 200);
-    }
-    drop(held);
-    server.end().await;
+    all_are_answered(server, held).await;
 }
 
 #[tokio::test]
