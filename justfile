@@ -9,7 +9,7 @@ default:
     @just --list --unsorted
 
 # Everything that must hold before a change is pushed.
-check: fmt builds lints-and-tests programs notebook mcp deploy kernels containers neighbours
+check: fmt builds lints-and-tests programs notebook mcp schemathesis deploy kernels containers fleet-losses neighbours
 
 # Two profiles have two folders, and one compiler fills the gaps that the other leaves.
 [parallel]
@@ -88,6 +88,14 @@ notebook: build
 mcp: build
     tests/mcp
 
+# A live server against its OpenAPI document, with requests made from it; `--all` makes more, for some minutes.
+schemathesis *OPTIONS: build
+    tests/schemathesis {{ OPTIONS }}
+
+# A server at three times what it can do, with hostile clients, a restart and a greedy tenant: three minutes on a machine that does nothing else.
+load *OPTIONS: build
+    target/release/carboy bench load {{ OPTIONS }}
+
 # Alert rules, dashboard, systemd unit and Kubernetes manifests, each against what it is for; needs root and promtool.
 deploy: build
     tests/deploy
@@ -132,6 +140,24 @@ sdk: build
 # Fleets of 1 to 1,000 nodes in simulated time, placed by the code that gateways will use: some minutes.
 simulate *OPTIONS:
     cargo run --quiet --release --package carboy-fleet --example simulate -- {{ OPTIONS }}
+
+# What a fleet may lose without losing a run: workers, and brokers; about 25 s.
+[private]
+fleet-losses: build
+    tests/fleet
+
+# A real fleet with real faults, T1 to T21 by name: `just fleet T1 T5 --runs 10000 --times`; needs root.
+fleet *CASES: build
+    tests/fleet {{ if CASES == "" { "T1 T2 T3 T4 T5 T6 T9 T15 T17 --runs 10000 --seconds 60 --times" } else { CASES } }}
+
+# What a gateway and a broker add to a run, beside one server: a minute on a machine that does nothing else; needs nats-server in PATH, or `--broker PATH`.
+bench-fleet *OPTIONS: build
+    target/release/carboy bench fleet {{ OPTIONS }}
+
+# sessions and quotas in a fleet of real programs, on this machine: a node is killed, another drained (about a minute)
+fleet-sessions PYTHON="python3":
+    cargo build --quiet --workspace --bins
+    tests/fleet_sessions.py target/debug/carboy "$(tests/broker)" {{ PYTHON }}
 
 # The pictures in docs/pictures, drawn anew; needs chromium-headless-shell, and pandas and matplotlib in CARBOY_TEST_PYTHON.
 picture: build

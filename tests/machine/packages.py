@@ -86,6 +86,6 @@ def newer(pin: dict[str, Any], to: Path) -> None:
         if not names:
             raise LookupError(f"{pin['suite']} has no package like {pin['pattern']}")
         newest = max(names, key=lambda name: [int(part) for part in re.findall(r"\d+", name)])
-        print(f"kernels: {pin['name']} is {newest} instead")
+        print(f"{pin['name']} is {newest} instead")
         subprocess.run(["apt-get", *words, "-qq", "download", newest], check=True, cwd=place)
         next(Path(place).glob("*.deb")).rename(to)

@@ -4,6 +4,7 @@
 use std::io;
 use std::path::Path;
 
+use crate::api_page;
 use crate::drill;
 use crate::fault::Fault;
 use crate::guard_rules;
@@ -14,9 +15,11 @@ use crate::tree::Tree;
 
 /// Every generated file with its current text.
 fn files(tree: &Tree) -> io::Result<Vec<(&'static str, String)>> {
+    let document = openapi::document()?;
     let mut files = vec![
+        (api_page::PAGE, api_page::page(&document)?),
         ("docs/policy.schema.json", policy_schema()?),
-        (openapi::DOCUMENT, openapi::document()?),
+        (openapi::DOCUMENT, document),
         ("crates/carboy-zygote/python/carboy_jar/language.py", language_tables()?),
         (drill::TABLE, drill::table(tree)?),
         (guard_rules::PAGE, guard_rules::page(tree)?),

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command for people")]
 
+mod api_page;
 mod arrows;
 mod changelog;
 mod circles;
@@ -21,6 +22,8 @@ mod limits;
 mod links;
 mod name;
 mod openapi;
+mod openapi_files;
+mod openapi_jobs;
 mod openapi_parts;
 mod openapi_sessions;
 mod python_imports;

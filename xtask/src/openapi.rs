@@ -10,6 +10,8 @@ use carboy_protocol::{
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
+use crate::openapi_files::{file_paths, upload};
+use crate::openapi_jobs::{durable_job, job_paths};
 use crate::openapi_parts::{
     WITH_BODY, WITH_KEY, answer, body, bytes, object, open, operation, query, with,
 };
@@ -39,10 +41,15 @@ pub(crate) fn document() -> io::Result<String> {
     schemas.insert("Problem".into(), problem());
     schemas.insert("Run".into(), run(&outcome));
     schemas.insert("Session".into(), session());
+    schemas.insert("Upload".into(), upload());
+    schemas.insert("DurableJob".into(), durable_job(&outcome));
+    let of_jobs = job_paths(&job.clone().to_value());
     let mut paths =
         paths(job.to_value(), outcome, policy.to_value(), language.to_value(), fault.to_value());
-    if let (Some(all), Value::Object(more)) = (paths.as_object_mut(), of_sessions) {
-        all.extend(more);
+    for more in [file_paths(), of_jobs, of_sessions] {
+        if let (Some(all), Value::Object(more)) = (paths.as_object_mut(), more) {
+            all.extend(more);
+        }
     }
     let document = json!({
         "openapi": "3.1.0",
@@ -133,7 +140,7 @@ fn paths(job: Value, outcome: Value, policy: Value, language: Value, fault: Valu
     json!({
         "/v1/runs": {
             "post": with(
-                operation("startRun", "Run a job", &[(200, started)], &[&WITH_KEY, &WITH_BODY, &[409, 422, 500]]),
+                operation("startRun", "Run a job", &[(200, started)], &[&WITH_KEY, &WITH_BODY, &[404, 409, 422, 500]]),
                 &[("requestBody", body(job)), ("parameters", asked())],
             ),
             "get": operation(
@@ -168,7 +175,7 @@ fn paths(job: Value, outcome: Value, policy: Value, language: Value, fault: Valu
                     "answerCall",
                     "Answer a call of a tool, which came as an event `call`",
                     &[(204, json!({ "description": "It was handed over." }))],
-                    &[&WITH_KEY, &WITH_BODY, &[404, 500]],
+                    &[&WITH_KEY, &WITH_BODY, &[404, 409, 500]],
                 ),
                 &[("requestBody", body(answered))],
             ),

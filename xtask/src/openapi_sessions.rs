@@ -27,7 +27,7 @@ pub(crate) fn session_paths(
     json!({
         "/v1/sessions": {
             "post": with(
-                operation("openSession", "Open a session", &[(201, made())], &[&WITH_KEY, &WITH_BODY, &[409, 410, 500]]),
+                operation("openSession", "Open a session", &[(201, made())], &[&WITH_KEY, &WITH_BODY, &[404, 409, 410, 500]]),
                 &[("requestBody", body(opening.clone()))],
             ),
             "get": operation(

@@ -152,7 +152,7 @@ async fn trial(engine: &Engine, layer: &'static str, walls: Walls) -> (Row, Opti
             let why = outcome.error.map_or(String::new(), |error| error.message);
             (missing(layer, format!("built, but a run failed: {why}"), "report this"), None)
         }
-        Err(error @ (RunError::Busy(_) | RunError::Cancelled)) => {
+        Err(error @ (RunError::Busy(_) | RunError::Cancelled | RunError::Fleet(_))) => {
             (missing(layer, error.to_string(), "try again"), None)
         }
         Err(RunError::Request(error)) => {

@@ -377,7 +377,9 @@ fn no_cgroup(why: &str) -> SetupFault {
 }
 
 impl Sessions for Engine {
-    async fn session_with(&self, opening: Opening) -> Result<Session, RunError> {
+    type Session = Session;
+
+    async fn session_with(&self, opening: Opening, _tenant: &str) -> Result<Session, RunError> {
         Engine::session_with(self, opening).await
     }
 }

@@ -42,7 +42,7 @@ pub use admit::gate::GateConfig;
 pub use carboy_guard::check as check_code;
 pub use carboy_sys::Machine;
 pub use engine::{Config, Engine};
-pub use error::{Busy, EngineError, RequestError, RunError};
+pub use error::{Busy, EngineError, FleetError, RequestError, RunError};
 pub use host::{Because, Host, Installation, Layout, LeftOut, Memory, Python, Shown, Versions};
 pub use kernel::id::new_id;
 pub use plan::{Plan, ablated};
@@ -51,5 +51,5 @@ pub use runner::{
     Answer, Artifacts, Call, Chunk, IN_FLIGHT, Keeper, Load, RunOptions, Runner, Stream, ToolHost,
     Witness,
 };
-pub use session::{Session, Sessions, check as check_session};
+pub use session::{Session, SessionHandle, Sessions, check as check_session};
 pub use tier::process::{Preload, Preloading};

@@ -1,8 +1,8 @@
-//! What a gateway decides when many hosts run the jobs: which node a run goes to, who waits when all are full, and
-//! what may be tried again.
+//! Many hosts: a gateway is a runner whose jobs run on nodes, and a node runs what gateways send.
 //!
-//! These are the decisions alone. Nothing here has a connection, a clock or a thread: the caller says what time it is
-//! and what nodes said. So a simulation of a thousand nodes (`just simulate`) runs the code that a gateway will run.
+//! What a gateway decides is apart from how it talks: which node a run goes to, who waits when all are full, and what may be
+//! tried again. There the caller says what time it is and what nodes said, so a simulation of a thousand nodes
+//! (`just simulate`) runs the code that a gateway runs. How it talks is one trait, [`Bus`]: a broker, or this process.
 //!
 //! ```
 //! use std::time::Duration;
@@ -21,11 +21,36 @@
 #![forbid(unsafe_code)]
 
 mod budget;
+mod bus;
+mod clock;
+mod gateway;
+mod init;
+pub mod jobs;
+mod local;
+pub mod message;
+pub mod name;
+mod nats;
 mod nodes;
+pub mod quota;
 mod random;
 mod room;
+mod session;
+mod watch;
+mod worker;
 
 pub use budget::Budget;
+pub use bus::{Bus, BusError, Message, Subscription};
+pub use clock::Clock;
+pub use gateway::{Gateway, GatewayConfig, RemoteSession};
+pub use init::{BrokerPlace, FleetPlan, InitError, WrongPlace, init};
+pub use local::{Fate, LocalBus};
+pub use nats::{NatsBus, NatsOptions};
 pub use nodes::{Address, Hint, Nodes, SILENCE};
 pub use random::Random;
 pub use room::{Full, Room, RoomBounds};
+pub use session::{
+    BadKey, Doing, Fault, HeldSessions, HoldsSessions, MOST_SESSIONS, SessionId, SessionKey,
+    SessionOf, Told, Wanted,
+};
+pub use watch::{FORGOTTEN, Picture, SeenGateway, SeenNode, Watch};
+pub use worker::{Worker, WorkerConfig};

@@ -10,6 +10,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::random::{Random, mixed};
 
 /// A node that was not heard of for as long is not chosen: it may have died with what was sent to it.
@@ -17,6 +19,12 @@ pub const SILENCE: Duration = Duration::from_millis(1250);
 
 /// How many nodes keep the same environment warm.
 const WARM: usize = 4;
+
+/// Nodes that are known at most.
+const KNOWN: usize = 4096;
+
+/// Runs that a node is believed to take at most.
+const PLACES: u32 = 1 << 16;
 
 /// Environments of which the warm nodes are remembered.
 const ENVIRONMENTS: usize = 1024;
@@ -35,13 +43,14 @@ pub struct Address {
 }
 
 /// What a node says of itself: with every reply, and in every heartbeat.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hint {
     /// Runs that it would take now.
     pub free: u32,
     /// Runs that it takes at most.
     pub total: u32,
     /// Whether it is about to leave, and takes nothing new.
+    #[serde(default)]
     pub draining: bool,
 }
 
@@ -55,9 +64,24 @@ struct Node {
     sent: u32,
     /// It refused, and has said nothing since.
     full: bool,
+    /// Nobody listened there, and it has said nothing since.
+    gone: bool,
+}
+
+impl Hint {
+    /// What is believed of it.
+    fn bounded(self) -> Hint {
+        let total = self.total.min(PLACES);
+        Hint { total, free: self.free.min(total), ..self }
+    }
 }
 
 impl Node {
+    /// Whether it is heard of.
+    fn is_there(&self, now: Duration) -> bool {
+        !self.gone && now.saturating_sub(self.heard) < SILENCE
+    }
+
     /// Whether it may have a place. Who has sent as much as it had room for waits for its next word: heartbeats come
     /// several times a second, and a refusal costs a round trip.
     fn usable(&self, now: Duration) -> bool {
@@ -79,6 +103,8 @@ impl Node {
 pub struct Nodes {
     known: Vec<Node>,
     places: HashMap<Address, usize>,
+    /// The start of each machine that was heard.
+    starts: HashMap<u64, u64>,
     /// By environment. Emptied when a node comes or goes.
     warm: HashMap<u64, Vec<usize>>,
     random: Random,
@@ -90,6 +116,7 @@ impl Nodes {
         Nodes {
             known: Vec::new(),
             places: HashMap::new(),
+            starts: HashMap::new(),
             warm: HashMap::new(),
             random: Random::new(seed),
         }
@@ -100,13 +127,43 @@ impl Nodes {
         self.known.iter().filter(|node| node.usable(now)).count()
     }
 
-    /// A heartbeat, which is also how a node becomes known.
+    /// When a node said something last, if it is known.
+    pub fn last_heard(&self, address: Address) -> Option<Duration> {
+        self.places.get(&address).map(|&place| self.known[place].heard)
+    }
+
+    /// Nodes that are heard of, whether they have a place or not.
+    pub fn alive(&self, now: Duration) -> usize {
+        self.known.iter().filter(|node| node.is_there(now)).count()
+    }
+
+    /// A heartbeat, which is also how a node becomes known. A machine has one start: another is heard when the former is
+    /// gone or has been silent.
     pub fn heard(&mut self, address: Address, hint: Hint, now: Duration) {
         match self.places.get(&address) {
             Some(&place) => self.hear(place, hint, now),
             None => {
+                if let Some(&incarnation) = self.starts.get(&address.node) {
+                    let former = Address { incarnation, ..address };
+                    if self.node(former).is_some_and(|node| node.is_there(now)) {
+                        return;
+                    }
+                    self.forget(former);
+                }
+                if self.known.len() >= KNOWN {
+                    return;
+                }
+                let hint = hint.bounded();
+                self.starts.insert(address.node, address.incarnation);
                 self.places.insert(address, self.known.len());
-                self.known.push(Node { address, hint, heard: now, sent: 0, full: false });
+                self.known.push(Node {
+                    address,
+                    hint,
+                    heard: now,
+                    sent: 0,
+                    full: false,
+                    gone: false,
+                });
                 self.warm.clear();
             }
         }
@@ -134,9 +191,17 @@ impl Nodes {
         }
     }
 
-    /// Nobody is there any more.
+    /// Nobody is there any more, as it seems. It is not chosen until it is heard again.
     pub fn gone(&mut self, address: Address) {
+        if let Some(node) = self.node(address) {
+            (node.full, node.gone) = (true, true);
+            self.warm.clear();
+        }
+    }
+
+    fn forget(&mut self, address: Address) {
         if let Some(place) = self.places.remove(&address) {
+            self.starts.remove(&address.node);
             self.known.swap_remove(place);
             if let Some(moved) = self.known.get(place) {
                 self.places.insert(moved.address, place);
@@ -153,7 +218,7 @@ impl Nodes {
             .filter(|node| now.saturating_sub(node.heard) >= after)
             .map(|node| node.address)
             .collect();
-        silent.into_iter().for_each(|address| self.gone(address));
+        silent.into_iter().for_each(|address| self.forget(address));
     }
 
     /// The node for a run, or none that could take it. `tried` have refused this run. Of the nodes that keep `environment`
@@ -184,7 +249,11 @@ impl Nodes {
 
     fn hear(&mut self, place: usize, hint: Hint, now: Duration) {
         let node = &mut self.known[place];
-        *node = Node { hint, heard: now, sent: 0, full: false, address: node.address };
+        if node.gone {
+            self.warm.clear();
+        }
+        let (hint, address) = (hint.bounded(), node.address);
+        *node = Node { hint, heard: now, sent: 0, full: false, gone: false, address };
     }
 
     fn lighter(&self, first: usize, second: usize) -> usize {
@@ -239,7 +308,7 @@ impl Nodes {
 /// changes only the environments in which it is among them. The machine counts, not the start of its process: it comes back
 /// to the same environments.
 fn warmest(known: &[Node], environment: u64) -> Vec<usize> {
-    let mut places: Vec<usize> = (0..known.len()).collect();
+    let mut places: Vec<usize> = (0..known.len()).filter(|&place| !known[place].gone).collect();
     let rank = |&place: &usize| mixed(mixed(known[place].address.node) ^ environment);
     places.sort_unstable_by_key(|place| std::cmp::Reverse(rank(place)));
     places.truncate(WARM);

@@ -71,6 +71,27 @@ impl<T> Room<T> {
         Ok(())
     }
 
+    /// Takes out everybody it is too late for.
+    pub fn expire(&mut self, now: Duration) -> Vec<T> {
+        let mut late = Vec::new();
+        for line in self.waiting.values_mut() {
+            // Each may have a deadline of its own, so those in front are not the first.
+            for waiting in std::mem::take(line) {
+                if waiting.until >= now {
+                    line.push_back(waiting);
+                } else {
+                    late.push(waiting.item);
+                }
+            }
+        }
+        if !late.is_empty() {
+            self.count -= late.len();
+            self.waiting.retain(|_, line| !line.is_empty());
+            self.turns.retain(|tenant| self.waiting.contains_key(tenant));
+        }
+        late
+    }
+
     /// The next one whose turn it is. Those that it is too late for are put into `late`.
     pub fn next(&mut self, now: Duration, late: &mut Vec<T>) -> Option<T> {
         while let Some(tenant) = self.turns.pop_front() {
@@ -145,5 +166,19 @@ mod tests {
         let (served, late) = everybody(&mut room, Duration::from_millis(6));
         assert_eq!((served, late), (vec![2], vec![1, 3]));
         assert!(room.is_empty());
+    }
+
+    #[test]
+    fn whoever_it_is_too_late_for_leaves_without_being_called() {
+        let mut room = room(10, 10);
+        room.enter("a", 1, LATER).expect("room");
+        room.enter("a", 2, Duration::from_millis(5)).expect("room");
+        room.enter("b", 3, Duration::from_millis(5)).expect("room");
+        let mut late = room.expire(Duration::from_millis(6));
+        late.sort_unstable();
+        assert_eq!((late, room.len()), (vec![2, 3], 1));
+        assert_eq!(room.expire(Duration::from_millis(6)), Vec::<u32>::new());
+        room.enter("b", 4, LATER).expect("room");
+        assert_eq!(everybody(&mut room, Duration::ZERO).0, [1, 4]);
     }
 }

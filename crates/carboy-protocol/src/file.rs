@@ -17,6 +17,8 @@ pub enum FileSource {
     #[serde(with = "base64")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     Base64(Vec<u8>),
+    /// A file that was uploaded to `carboy serve`, by the SHA-256 of its content in hexadecimal.
+    Sha256(String),
 }
 
 /// The folders in which code finds what it is handed. Below the first are `files`; a mount may be at the

@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use carboy_engine::{
-    Answer, Artifacts, Call, Chunk, EngineError, IN_FLIGHT, Keeper, RunError, RunOptions, Runner,
-    Sessions, Stream, ToolHost,
+    Answer, Artifacts, Call, Chunk, EngineError, IN_FLIGHT, Keeper, RunError, RunOptions,
+    SessionHandle, Sessions, Stream, ToolHost,
 };
 use carboy_protocol::{
     ArtifactWish, Job, Outcome, OutputText, Piece, Reply, SessionAnswer, SessionAsk,
@@ -107,20 +107,20 @@ fn locked<K>(runs: &Runs<K>) -> MutexGuard<'_, HashMap<K, Ways>> {
 }
 
 /// Runs by the caller's key.
-pub struct Desk<R, K = u64> {
+pub struct Desk<R: Sessions, K = u64> {
     runner: Arc<R>,
     runs: Runs<K>,
-    sessions: Arc<Held>,
+    sessions: Arc<Held<R::Session>>,
     keeper: Option<Arc<dyn Keeper>>,
 }
 
-impl<R: Runner, K: Clone + Eq + Hash> Desk<R, K> {
+impl<R: Sessions, K: Clone + Eq + Hash> Desk<R, K> {
     /// A desk on which nothing is under way.
     pub fn new(runner: R) -> Desk<R, K> {
         Desk {
             runner: Arc::new(runner),
             runs: Arc::default(),
-            sessions: Arc::default(),
+            sessions: Arc::new(Held::new()),
             keeper: None,
         }
     }
@@ -243,19 +243,52 @@ impl<R: Runner, K: Clone + Eq + Hash> Desk<R, K> {
         self.sessions.close().await;
         self.runner.shutdown().await;
     }
-}
 
-impl<R: Sessions, K: Clone + Eq + Hash> Desk<R, K> {
     /// An error if the session of this number is over or there is none.
     pub fn check_session(&self, session: u64) -> Result<(), RunError> {
         self.sessions.check(session)
     }
 
+    /// Under which id other doors find the session of this number, if they can.
+    pub fn session_id(&self, session: u64) -> Option<String> {
+        self.sessions.get(session).ok()?.id().map(Into::into)
+    }
+
+    /// Gives a session of this tenant that another door may have opened a number here, which is free. `false` if the
+    /// runner knows of none with this id.
+    pub async fn attach(&self, tenant: &str, session: u64, id: &str) -> Result<bool, RunError> {
+        let found = self.runner.attach(tenant, id).await?;
+        Ok(found.map(|found| self.sessions.put(session, found)).is_some())
+    }
+
+    /// Gives the number of a session back that other doors find, without ending it.
+    pub fn forget_session(&self, session: u64) {
+        self.sessions.forget(session);
+    }
+
+    /// Asks whether a session that other doors find is still there.
+    pub async fn refresh_session(&self, session: u64) {
+        if let Ok(session) = self.sessions.get(session) {
+            session.refresh().await;
+        }
+    }
+
     /// Does something with the session of this number, under a key that is free. Only the opening of one can
     /// be cancelled.
     pub fn ask(&self, key: K, session: u64, ask: SessionAsk) -> Result<UnderWay<K>, Taken> {
+        self.ask_for("", key, session, ask)
+    }
+
+    /// The same for a tenant.
+    pub fn ask_for(
+        &self,
+        tenant: &str,
+        key: K,
+        session: u64,
+        ask: SessionAsk,
+    ) -> Result<UnderWay<K>, Taken> {
         let (place, cancel) = self.place(key, None)?;
-        let asked = self.sessions.ask(self.runner.clone(), session, ask, cancel);
+        let asked = self.sessions.ask(self.runner.clone(), tenant, session, ask, cancel);
         let run = tokio::spawn(async move { asked.await.map(End::Session) });
         Ok(UnderWay::new(place, run))
     }
@@ -356,7 +389,7 @@ async fn received<T>(channel: &mut Option<mpsc::Receiver<T>>) -> Option<T> {
 
 #[cfg(test)]
 mod tests {
-    use carboy_engine::Session;
+    use carboy_engine::{Runner, Session};
     use carboy_protocol::Opening;
 
     use super::*;
@@ -388,7 +421,9 @@ mod tests {
     }
 
     impl Sessions for Scripted {
-        async fn session_with(&self, _opening: Opening) -> Result<Session, RunError> {
+        type Session = Session;
+
+        async fn session_with(&self, _opening: Opening, _: &str) -> Result<Session, RunError> {
             std::future::pending().await
         }
     }

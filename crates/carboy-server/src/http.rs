@@ -11,13 +11,17 @@ mod bucket;
 mod config;
 mod cors;
 mod door;
+mod durable;
 mod entry;
 mod files;
 mod held;
+mod jobs;
 mod key;
+mod known;
 mod mcp;
 mod metrics;
 mod name;
+mod part;
 mod pieces;
 mod problem;
 mod recorded;
@@ -27,6 +31,7 @@ mod run;
 mod runs;
 mod seat;
 mod sessions;
+mod sessions_found;
 mod sessions_held;
 mod sessions_runs;
 mod shares;
@@ -39,7 +44,13 @@ mod tenant_tools;
 mod tenants;
 mod tls;
 mod tools;
+mod upload_folder;
+mod uploading;
+mod uploads;
 mod watch;
+mod webhook;
+mod webhooks;
+mod wishes;
 
 use std::sync::Arc;
 
@@ -53,10 +64,15 @@ use problem::Problem;
 pub use accept::{Closing, Listener, SocketFile};
 pub use config::{Bounds, DoorConfig, KeyConfig, Scope, TenantConfig, TlsConfig};
 pub use door::{Door, Log, Standing, Told};
+pub use durable::{
+    JobFailure, JobNotice, JobRow, JobSeen, JobState, Jobs, JobsFault, NewJob, Promise,
+};
 pub use key::{key_digest, new_key};
 pub use recorded::{Records, RecordsFault, RecordsPage, RecordsQuery};
 pub use tenants::ConfigFault;
 pub use tools::{Secret, ToolConfig};
+pub use upload_folder::UploadFolder;
+pub use webhook::WebhookConfig;
 
 /// Serves a door until it is told to close. Every run that was accepted is answered before it returns, as long as its
 /// caller is there to hear it.
@@ -67,10 +83,23 @@ pub async fn serve<R: Sessions>(
 ) {
     let router = routes(&door);
     let sweeper = tokio::spawn(door::sweep(door.clone()));
-    let watching = tokio::spawn(sessions::watch(door.clone()));
-    accept::accept(door, router, listener, closing).await;
+    let watching = tokio::spawn(sessions_found::watch(door.clone()));
+    let telling = tokio::spawn(webhooks::tell(door.clone()));
+    let late = late_routes(&door);
+    accept::accept(door, router, late, listener, closing).await;
+    telling.abort();
     sweeper.abort();
     watching.abort();
+}
+
+/// What a connection is told that comes while the server ends.
+fn late_routes<R: Sessions>(door: &Arc<Door<R>>) -> Router {
+    Router::new()
+        .route("/healthz", get(about::health))
+        .route("/readyz", get(about::ready::<R>))
+        .fallback(async || Problem::ending())
+        .layer(middleware::map_response(entry::closes))
+        .with_state(door.clone())
 }
 
 fn routes<R: Sessions>(door: &Arc<Door<R>>) -> Router {
@@ -81,6 +110,10 @@ fn routes<R: Sessions>(door: &Arc<Door<R>>) -> Router {
         .route("/v1/runs/{id}/answers", post(runs::answer_call::<R>))
         .route("/v1/runs/{id}/files", get(files::list::<R>))
         .route("/v1/runs/{id}/files/{*path}", get(files::get::<R>))
+        .route("/v1/files", post(uploading::send::<R>).get(uploading::list::<R>))
+        .route("/v1/files/{sha256}", get(uploading::get::<R>).delete(uploading::remove::<R>))
+        .route("/v1/jobs", post(jobs::submit::<R>).get(jobs::list::<R>))
+        .route("/v1/jobs/{id}", get(jobs::look::<R>).delete(jobs::end::<R>))
         .route("/v1/records", get(records::list::<R>))
         .route("/v1/records/{id}", get(records::find::<R>))
         .route("/v1/check", post(about::check::<R>))

@@ -28,6 +28,7 @@ use shelf::Shelf;
 pub use about::About;
 pub(crate) use handler::Handler;
 pub(crate) use place::Place;
+pub(crate) use shelf::Kept;
 
 /// Serves one client that started this process, until it is gone. What is still running then is ended.
 pub async fn serve<R: Sessions>(

@@ -76,7 +76,7 @@ struct OnlyId {
     id: u64,
 }
 
-struct Caller<'a, R> {
+struct Caller<'a, R: Sessions> {
     desk: &'a Desk<R>,
     answers: mpsc::Sender<FromEngine>,
 }

@@ -83,6 +83,9 @@ impl GivenFiles {
             match source {
                 FileSource::Text(text) => content(text.as_bytes()),
                 FileSource::Base64(bytes) => content(bytes),
+                FileSource::Sha256(digest) => {
+                    GivenFile { sha256: Some(digest.clone()), ..unknown.clone() }
+                }
                 FileSource::Path(path) => GivenFile { path: Some(path.clone()), ..unknown.clone() },
             }
         };

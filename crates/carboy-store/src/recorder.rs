@@ -10,9 +10,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use carboy_engine::{
-    Artifacts, Engine, EngineError, Load, RequestError, RunError, RunOptions, Runner, Session,
-    Sessions, new_id,
+    Artifacts, Engine, EngineError, Load, RequestError, RunError, RunOptions, Runner, Sessions,
+    new_id,
 };
+use carboy_protocol::pipe::FailureKind;
 use carboy_protocol::{ArtifactWish, Job, Opening, Outcome, Policy};
 
 use crate::digest::sha256;
@@ -154,8 +155,7 @@ impl<R: Describe> Recorder<R> {
                 }
             }
             // Something may have run.
-            Err(RunError::Engine(error)) => {
-                let error = RunError::Engine(error);
+            Err(error) if error.kind() == FailureKind::Engine => {
                 entry.end(Ended::Failed(error.failure())).await.map_err(unrecorded)?;
                 Err(error)
             }
@@ -322,12 +322,18 @@ impl<R: Describe> Runner for Recorder<R> {
 }
 
 impl<R: Describe + Sessions> Sessions for Recorder<R> {
-    async fn session_with(&self, opening: Opening) -> Result<Session, RunError> {
+    type Session = R::Session;
+
+    async fn session_with(&self, opening: Opening, tenant: &str) -> Result<R::Session, RunError> {
         if self.desk.is_some() {
             // Whoever asked for records relies on there being one for every answer.
             let why = "runs of a session cannot be recorded yet, and this engine records every run";
             return Err(RunError::Request(RequestError::Session { why: why.into() }));
         }
-        self.runner.session_with(opening).await
+        self.runner.session_with(opening, tenant).await
+    }
+
+    async fn attach(&self, tenant: &str, id: &str) -> Result<Option<R::Session>, RunError> {
+        self.runner.attach(tenant, id).await
     }
 }

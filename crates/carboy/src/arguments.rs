@@ -7,7 +7,10 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::bench::{BenchPart, Subject};
 use crate::choice::{Choice, InsideName, Interpreter, ProfileName, WallsName};
+use crate::command_worker::WorkerArguments;
 use crate::failure::Reader;
+use crate::fleet::arguments::{Fleet, Top};
+use crate::fleet::brokers::Credentials;
 use crate::given::Given;
 use crate::kernel::arguments::Kernel;
 use crate::memory_budget::MemoryBudget;
@@ -43,7 +46,13 @@ pub enum Command {
     /// Run jobs for a program: requests as JSON lines on standard input, answers on standard output
     Pipe(Pipe),
     /// Run jobs for many callers over HTTP, each with a key
-    Serve(Serve),
+    Serve(Box<Serve>),
+    /// Run jobs for the gateways of a fleet: a node of it
+    Worker(Box<WorkerArguments>),
+    /// Lay out a fleet of many hosts, and look at one
+    Fleet(Fleet),
+    /// Watch a fleet in a terminal: nodes, places, rates and who refuses
+    Top(Top),
     /// Run Python for an agent: an MCP server on standard input and output
     Mcp(Box<Mcp>),
     /// Run the cells of Jupyter notebooks in a session
@@ -68,11 +77,14 @@ impl Command {
             Command::Explain(explain) => explain.json,
             Command::Bench(bench) => bench.json,
             Command::Drill(drill) => drill.json,
+            Command::Fleet(fleet) => fleet.json(),
             Command::Completions(_)
             | Command::Kernel(_)
             | Command::Man(_)
             | Command::Mcp(_)
-            | Command::Serve(_) => false,
+            | Command::Serve(_)
+            | Command::Top(_)
+            | Command::Worker(_) => false,
             Command::Session(session) => {
                 return if session.is_person() { Reader::Person } else { Reader::Lines(None) };
             }
@@ -133,6 +145,17 @@ pub struct Serve {
     /// Print a new key and what to write into the settings for it, and serve nothing
     #[arg(long)]
     pub new_key: bool,
+    /// Be a gateway: run nothing here, and send runs to the workers at these brokers, nats://HOST:PORT with commas between
+    #[arg(long, value_name = "URL", conflicts_with_all = ["preload", "store", "asked"])]
+    pub nats: Option<String>,
+    #[command(flatten)]
+    pub credentials: Credentials,
+    /// Keep durable jobs also on brokers older than 2.11, which lose some when one of them restarts
+    #[arg(long, requires = "nats")]
+    pub allow_old_broker: bool,
+    /// The file with the key that all gateways of the fleet sign ids of sessions with [default: session.key of the credentials, or a new one]
+    #[arg(long, value_name = "FILE", requires = "nats")]
+    pub session_key: Option<PathBuf>,
     #[command(flatten)]
     pub interpreter: Interpreter,
     /// Modules to import before jobs come, once for all
@@ -215,6 +238,9 @@ pub struct Bench {
     /// Measure only these parts
     #[arg(long, value_name = "PART", value_delimiter = ',')]
     pub only: Vec<BenchPart>,
+    /// The nats-server that `bench fleet` starts [default: nats-server of PATH]
+    #[arg(long, value_name = "PATH")]
+    pub broker: Option<PathBuf>,
     /// Write every sample to a file
     #[arg(long, value_name = "FILE")]
     pub raw: Option<PathBuf>,
@@ -279,6 +305,9 @@ pub struct Doctor {
     /// Import and preload each installed package behind the walls, and say what failed
     #[arg(long)]
     pub packages: bool,
+    /// Run trivial jobs for three seconds, and say up to what rate one machine like this is enough
+    #[arg(long, conflicts_with = "packages")]
+    pub measure: bool,
     /// Modules to preload, to see where each is imported
     #[arg(long, value_name = "MODULE", value_delimiter = ',')]
     pub preload: Vec<String>,

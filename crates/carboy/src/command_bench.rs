@@ -1,16 +1,28 @@
 //! `carboy bench`.
 
 use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
 
 use carboy_engine::Installation;
+use carboy_protocol::ExitCode;
 use serde_json::{Map, Value, json};
 
 use crate::arguments;
-use crate::bench::{self, Bench, BenchPart, Size, Subject};
+use crate::bench::{self, Bench, BenchPart, Size, Subject, machine_lines};
 use crate::failure::{Failure, print, print_json};
 use crate::paint::Paint;
 
+/// The broker's program, in one of the folders of PATH.
+const BROKER: &str = "nats-server";
+
 pub async fn bench(arguments: arguments::Bench) -> Result<std::process::ExitCode, Failure> {
+    if arguments.broker.is_some() && arguments.subject != Some(Subject::Fleet) {
+        return Err(Failure::usage(
+            "only a fleet has a broker",
+            "write `carboy bench fleet --broker PATH`",
+        ));
+    }
     let python = arguments.interpreter.find()?.program;
     let size = if arguments.quick {
         Size { paced: 200, loaded: 800 }
@@ -26,6 +38,16 @@ pub async fn bench(arguments: arguments::Bench) -> Result<std::process::ExitCode
     };
     let progress = Progress(!arguments.json);
     let (report, page): (Value, fn(&Value, Paint) -> String) = match arguments.subject {
+        Some(Subject::Fleet) => {
+            progress.say("runs by a fleet, for about a minute");
+            let broker = arguments.broker.as_deref().unwrap_or(Path::new(BROKER));
+            (bench.fleet(broker).await?, bench::fleet::page)
+        }
+        Some(Subject::Load) => {
+            progress.say("a server under load, for some minutes");
+            let time = Duration::from_secs(if arguments.quick { 12 } else { 60 });
+            (bench.load(time).await?, bench::load::page)
+        }
         Some(Subject::Serve) => {
             progress.say("runs over HTTP");
             (bench.serve().await?, serve_page)
@@ -45,7 +67,8 @@ pub async fn bench(arguments: arguments::Bench) -> Result<std::process::ExitCode
     } else {
         print(&page(&report, Paint::stdout()))?;
     }
-    Ok(0.into())
+    let held = report["ok"] != json!(false);
+    Ok((if held { ExitCode::Ok } else { ExitCode::Engine } as u8).into())
 }
 
 /// Every part that is wanted.
@@ -129,18 +152,6 @@ fn ratios(report: &Value) -> Value {
         "sealed_c16_over_bare_runs_per_s":
             over(&report["sealed"]["c16"]["runs_per_s"], &report["bare"]["runs_per_s"]),
     })
-}
-
-fn machine_lines(machine: &Value, paint: Paint) -> String {
-    let word = |value: &Value| value.as_str().unwrap_or("unknown").to_owned();
-    format!(
-        "{}\n  Linux {}, {} processors, {}\n  CPython {}\n\n",
-        paint.bold("machine"),
-        word(&machine["kernel"]),
-        machine["processors"],
-        word(&machine["processor"]),
-        word(&machine["python"]).lines().next().unwrap_or_default(),
-    )
 }
 
 fn serve_page(report: &Value, paint: Paint) -> String {

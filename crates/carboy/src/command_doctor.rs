@@ -4,10 +4,12 @@ use std::io::IsTerminal;
 
 use carboy_engine::doctor::{Report, State, examine};
 use carboy_engine::{Config, Engine, Installation, PoolConfig, Preloading};
-use carboy_protocol::ExitCode;
+use carboy_protocol::{ExitCode, Walls};
+use serde::Serialize;
 use tokio::sync::mpsc;
 
 use crate::arguments::Doctor;
+use crate::capacity::{Capacity, measure};
 use crate::failure::{Failure, print, print_json};
 use crate::guest_text::one_line;
 use crate::paint::{Paint, progress};
@@ -17,6 +19,11 @@ pub async fn doctor(arguments: Doctor) -> Result<std::process::ExitCode, Failure
     let count = preload.len();
     let shown = !arguments.json && count > 0 && std::io::stderr().is_terminal();
     let (preloading, preloads) = mpsc::channel(count.max(1));
+    let measured = Config {
+        gate: budget.gate(),
+        versions: interpreter.versions(),
+        ..Config::new(Installation::own(), &interpreter.python)
+    };
     let engine = Engine::new(Config {
         preload,
         preloading: shown.then_some(preloading),
@@ -30,14 +37,33 @@ pub async fn doctor(arguments: Doctor) -> Result<std::process::ExitCode, Failure
         tell(preloads, count, shown, examined).await
     };
     engine.shutdown().await;
+    let walls = match (report.full, report.nested) {
+        (true, _) => Some(Walls::Full),
+        (false, true) => Some(Walls::Nested),
+        (false, false) => None,
+    };
+    let capacity = match walls {
+        Some(walls) if arguments.measure => Some(measure(measured, walls).await?),
+        _ => None,
+    };
     if arguments.json {
-        print_json(&report)?;
+        print_json(&Told { report: &report, capacity: capacity.as_ref() })?;
     } else {
-        let text = table(&report, Paint::stdout());
+        let mut text = table(&report, Paint::stdout());
+        text.extend(capacity.map(|capacity| format!("\n{}", capacity.text())));
         print(&text)?;
     }
     let code = if report.full { ExitCode::Ok } else { ExitCode::Engine };
     Ok((code as u8).into())
+}
+
+/// The report, with what was measured beside it.
+#[derive(Serialize)]
+struct Told<'a> {
+    #[serde(flatten)]
+    report: &'a Report,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    capacity: Option<&'a Capacity>,
 }
 
 /// Waits for the report, and shows meanwhile which modules are preloaded.

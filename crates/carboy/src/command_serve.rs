@@ -1,11 +1,16 @@
 //! `carboy serve`: the engine behind HTTP, for many callers with keys.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
-use carboy_engine::{Config, Engine, Installation, RunError};
-use carboy_protocol::{ExitCode, Policy};
+use carboy_engine::{Config, Engine, Installation, RunError, Sessions};
+use carboy_fleet::jobs::{LocalJobs, NatsJobs, Worker, work};
+use carboy_fleet::name::{Start, gateway_inbox};
+use carboy_fleet::{Gateway, GatewayConfig, NatsBus};
+use carboy_protocol::{ExitCode, Policy, PythonVersion};
 use carboy_server::Desk;
 use carboy_server::http::{
     self, Closing, Door, DoorConfig, KeyConfig, Listener, Scope, TenantConfig,
@@ -15,11 +20,15 @@ use carboy_store::Recorder;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 use crate::arguments::Serve;
 use crate::failure::{Failure, print};
+use crate::fleet::brokers::bus_failure;
+use crate::fleet::{durable, quotas};
+use crate::queued::{Behind, Queued};
 use crate::readiness::try_out;
-use crate::serve_log;
+use crate::serve_log::{self, LogForm};
 use crate::served::Served;
 
 /// Where it listens if nobody says otherwise.
@@ -50,24 +59,87 @@ pub async fn serve(arguments: Serve) -> Result<std::process::ExitCode, Failure> 
     let rest = raise_descriptors().saturating_sub(OF_ENGINE).max(64);
     config.bounds.connections = config.bounds.connections.min(rest);
     config.preloads = arguments.preload.clone();
+    // Without a temporary directory that can be written, only uploads do not work.
+    config.uploads = http::UploadFolder::make().ok().map(Arc::new);
+    let uploads = config.uploads.as_ref().map(|folder| folder.path().to_owned());
+    let (log, otlp) = (arguments.log, arguments.otlp.clone());
+    let about = About { place, key, log, otlp, records: None, jobs: None, others: None };
+    if let Some(url) = &arguments.nats {
+        // Nodes are elsewhere, and cannot read files of this host.
+        config.uploads = None;
+        let (gateway, jobs, others) = gateway(url, &arguments).await?;
+        let about = About { jobs: Some(jobs), others: Some(others), ..about };
+        return stand(gateway, PythonVersion::NEWEST, config, about).await;
+    }
     let engine = Engine::new(Config {
         preload: arguments.preload,
         gate: arguments.budget.gate(),
         versions: arguments.interpreter.versions(),
-        // Callers are on other hosts: nothing of this one is theirs to hand in.
-        inputs_from: Some(vec![]),
+        // Callers are on other hosts: nothing of this one is theirs to hand in but what they uploaded.
+        inputs_from: Some(uploads.into_iter().collect()),
         ..Config::new(Installation::own(), arguments.interpreter.python)
     })?;
     let python = engine.python().language;
     let records = arguments.records.config()?;
     let directory = records.as_ref().map(|records| records.directory.clone());
     let recorder = Recorder::open(engine, records)?;
-    let (log, lines, writer) = serve_log::start(arguments.log);
-    let door = Door::new(Desk::new(recorder), python, &config, log).map_err(|fault| {
+    stand(recorder, python, config, About { records: directory, ..about }).await
+}
+
+/// What a door needs beside its settings and whoever runs the jobs.
+struct About {
+    place: String,
+    /// The key that was made, if there are no settings.
+    key: Option<String>,
+    log: LogForm,
+    otlp: Option<String>,
+    /// Where records are read from.
+    records: Option<PathBuf>,
+    /// Durable jobs of the fleet.
+    jobs: Option<Arc<NatsJobs>>,
+    /// Where other gateways are that share the tenants' quotas, and what they call this one.
+    others: Option<Others>,
+}
+
+/// The bus of the gateways, and the name of this one.
+type Others = (NatsBus, String);
+
+/// A runner whose jobs run on the workers at these brokers, the durable jobs there, and the way to other gateways.
+async fn gateway(
+    url: &str,
+    arguments: &Serve,
+) -> Result<(Gateway<NatsBus>, Arc<NatsJobs>, Others), Failure> {
+    let credentials = &arguments.credentials;
+    let session_key = Some(credentials.session_key(arguments.session_key.as_deref())?);
+    let name = Start::random().map_err(Failure::os("draw a random number"))?;
+    let title = format!("carboy gateway {name}");
+    let bus = credentials.connect(url, &title, &gateway_inbox(name)).await?;
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    let config = GatewayConfig { version, session_key, ..GatewayConfig::new(name) };
+    let gateway = Gateway::start(bus.clone(), config).await.map_err(|error| bus_failure(&error))?;
+    let jobs = durable::of_gateway(credentials, url, name, arguments.allow_old_broker).await?;
+    Ok((gateway, jobs, (bus, name.to_string())))
+}
+
+/// Serves until it is told to end.
+async fn stand<R: Sessions>(
+    runner: R,
+    python: PythonVersion,
+    config: DoorConfig,
+    about: About,
+) -> Result<std::process::ExitCode, Failure> {
+    let About { place, key, log: form, otlp, records: directory, jobs, others } = about;
+    let (log, lines, writer) = serve_log::start(form);
+    let door = Door::new(Desk::new(runner), python, &config, log).map_err(|fault| {
         let hint = "docs/serve.md describes every setting";
         Failure::usage(format!("the settings cannot be used: {fault}"), hint)
     })?;
-    let spans = arguments.otlp.as_deref().map(Exporter::start).transpose().map_err(|fault| {
+    for tenant in door.locked_out() {
+        let message =
+            format!("every key of the tenant {tenant} has expired; nobody can speak for it");
+        writer.warn(form, &message);
+    }
+    let spans = otlp.as_deref().map(Exporter::start).transpose().map_err(|fault| {
         let hint = "name a collector that takes OTLP over HTTP: --otlp http://localhost:4318";
         Failure::usage(fault.to_string(), hint)
     })?;
@@ -85,6 +157,13 @@ pub async fn serve(arguments: Serve) -> Result<std::process::ExitCode, Failure> 
     }
     // Before anybody is told that it is there.
     let closing = closing()?;
+    let (working, work) = match jobs {
+        Some(jobs) => {
+            door.offer_jobs(Arc::new(Queued(jobs.clone())));
+            (watch::Sender::new(false), tokio::spawn(jobs.attend_gateway()))
+        }
+        None => queue_here(&door),
+    };
     let place = listener.place().map_err(Failure::os("name the listener"))?;
     let place = match place.strip_prefix("http://").filter(|_| config.tls.is_some()) {
         Some(address) => format!("https://{address}"),
@@ -92,16 +171,57 @@ pub async fn serve(arguments: Serve) -> Result<std::process::ExitCode, Failure> 
     };
     print(&welcome(&place, key.as_deref()))?;
     let ceilings = config.tenants.values().map(|tenant| tenant.ceiling.clone()).collect();
-    let trial = tokio::spawn(try_out(door.clone(), ceilings));
-    http::serve(door.clone(), listener, closing).await;
-    trial.abort();
-    // What it laid out is removed.
-    trial.await.ok();
+    let sharing = others.map(|(bus, name)| tokio::spawn(quotas::share(bus, name, door.clone())));
+    let over = until_over(&door, listener, closing, ceilings).await;
+    if let Some(sharing) = sharing {
+        sharing.abort();
+    }
+    working.send_replace(true);
+    work.abort();
     if let Some(telemetry) = door.telemetry() {
         telemetry.flush().await;
     }
     writer.flush();
+    over?;
     Ok((ExitCode::Ok as u8).into())
+}
+
+/// Serves until it is told to end. What was to be preloaded and is not there ends it too: it will not be there later
+/// either, and callers could do nothing about it.
+async fn until_over<R: Sessions>(
+    door: &Arc<Door<R>>,
+    listener: Listener,
+    closing: watch::Receiver<Closing>,
+    ceilings: Vec<Policy>,
+) -> Result<(), RunError> {
+    let mut trial = tokio::spawn(try_out(door.clone(), ceilings));
+    let mut serving = pin!(http::serve(door.clone(), listener, closing));
+    tokio::select! {
+        () = &mut serving => {
+            trial.abort();
+            // What it laid out is removed.
+            trial.await.ok();
+        }
+        tried = &mut trial => match tried {
+            Ok(Err(error)) => {
+                door.runner().shutdown().await;
+                return Err(error);
+            }
+            _ => serving.await,
+        },
+    }
+    Ok(())
+}
+
+/// Offers durable jobs that are queued in this process and run by it, and end with it.
+fn queue_here<R: Sessions>(door: &Arc<Door<R>>) -> (watch::Sender<bool>, JoinHandle<()>) {
+    let queue = Arc::new(LocalJobs::default());
+    door.offer_jobs(Arc::new(Queued(queue.clone())));
+    let (working, ending) = watch::channel(false);
+    // No more than the processors, so that those who wait for an answer are not behind those who do not.
+    let slots = std::thread::available_parallelism().map_or(1, usize::from);
+    let worker = Worker { slots, grace: Duration::ZERO };
+    (working, tokio::spawn(work(queue, Arc::new(Behind(door.clone())), worker, ending)))
 }
 
 fn print_key() -> Result<std::process::ExitCode, Failure> {

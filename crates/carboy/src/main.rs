@@ -6,6 +6,7 @@
 
 mod arguments;
 mod bench;
+mod capacity;
 mod choice;
 mod command_bench;
 mod command_check;
@@ -19,8 +20,10 @@ mod command_pipe;
 mod command_run;
 mod command_runs;
 mod command_serve;
+mod command_worker;
 mod ends;
 mod failure;
+mod fleet;
 mod given;
 mod guest_text;
 mod kernel;
@@ -31,6 +34,7 @@ mod paint;
 mod panics;
 mod pictures;
 mod policy_file;
+mod queued;
 mod readiness;
 mod recording;
 mod runs;
@@ -86,7 +90,10 @@ fn main() -> ExitCode {
                 Command::Bench(bench) => command_bench::bench(bench).await,
                 Command::Session(arguments) => session::session(*arguments).await,
                 Command::Pipe(pipe) => command_pipe::serve(pipe, socket).await,
-                Command::Serve(serve) => command_serve::serve(serve).await,
+                Command::Serve(serve) => command_serve::serve(*serve).await,
+                Command::Worker(worker) => command_worker::work(*worker).await,
+                Command::Fleet(arguments) => fleet::fleet(arguments).await,
+                Command::Top(arguments) => fleet::top(arguments).await,
                 Command::Mcp(mcp) => command_mcp::serve(*mcp).await,
                 Command::Kernel(wanted) => kernel::kernel(wanted).await,
                 Command::Drill(drill) => command_drill::drill(drill).await,

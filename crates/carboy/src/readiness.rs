@@ -11,7 +11,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use carboy_engine::{EngineError, RunError, RunOptions, Runner, new_id};
+use carboy_engine::{
+    EngineError, Load, RequestError, RunError, RunOptions, Runner, Sessions, new_id,
+};
 use carboy_protocol::{Job, Kind, LanguagePolicy, Outcome, Policy, Status};
 use carboy_server::http::{Door, Standing};
 use serde_json::json;
@@ -47,8 +49,12 @@ for family, address in ((socket.AF_INET, ('127.0.0.1', context['port'])), (socke
 result = reached
 ";
 
-/// Says that the door is ready as soon as that is so, and the operator why it is not.
-pub async fn try_out<R: Runner>(door: Arc<Door<R>>, mut ceilings: Vec<Policy>) {
+/// Says that the door is ready as soon as that is so, and the operator why it is not. An error is one that stays for as
+/// long as the server has these options.
+pub async fn try_out<R: Sessions>(
+    door: Arc<Door<R>>,
+    mut ceilings: Vec<Policy>,
+) -> Result<(), RunError> {
     let mut different: Vec<Policy> = Vec::new();
     for ceiling in ceilings.drain(..) {
         if !different.contains(&ceiling) {
@@ -56,17 +62,23 @@ pub async fn try_out<R: Runner>(door: Arc<Door<R>>, mut ceilings: Vec<Policy>) {
         }
     }
     while let Err(error) = trial(door.runner(), &different).await {
+        if matches!(error, RunError::Request(RequestError::Preload { .. })) {
+            return Err(error);
+        }
         door.failed("ready", &error);
         door.set_standing(Standing::Failed);
         tokio::time::sleep(AGAIN).await;
     }
+    // A gateway has neither jars nor memory for them.
+    let is_waited_for = |load: Load| load.standing == 0 && load.memory_budget_bytes > 0;
     let standing = async {
-        while door.runner().load().is_some_and(|load| load.standing == 0) {
+        while door.runner().load().is_some_and(is_waited_for) {
             tokio::time::sleep(LOOK).await;
         }
     };
     tokio::time::timeout(TO_STAND, standing).await.ok();
     door.set_standing(Standing::Ready);
+    Ok(())
 }
 
 async fn trial(runner: &impl Runner, ceilings: &[Policy]) -> Result<(), RunError> {

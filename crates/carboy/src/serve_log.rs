@@ -76,6 +76,16 @@ impl Writer {
         Writer(sender)
     }
 
+    /// Tells the operator of something that is no failure.
+    pub fn warn(&self, form: LogForm, message: &str) {
+        self.line(match form {
+            LogForm::Text => format!("warning: {}", one_line(message)),
+            LogForm::Json => {
+                written("warn", json!({ "event": "warning", "message": one_line(message) }))
+            }
+        });
+    }
+
     fn line(&self, line: String) {
         self.0.try_send(Item::Line(line + "\n")).ok();
     }

@@ -34,6 +34,11 @@ THERE: dict[str, dict[str, str]] = {
     },
     "test_frames": {},
     "test_runs": {},
+    "test_sessions": {
+        "test_a_branch_that_is_forgotten_while_the_pipe_is_busy_is_closed": "it looks into the pipe",
+        "test_a_session_is_opened_with_inputs_files_and_frames": "directories cannot be mounted there",
+        "test_what_a_session_does_not_take_is_said": "the settings of the server say that",
+    },
     "test_surface": {},
     "test_threads": {},
     "test_tool_calls": {

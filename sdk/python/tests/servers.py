@@ -36,7 +36,11 @@ class Server:
 
 @contextmanager
 def serving(
-    folder: Path, *options: str, listen: str = "127.0.0.1:0", runs_at_once: int = 64
+    folder: Path,
+    *options: str,
+    listen: str = "127.0.0.1:0",
+    runs_at_once: int = 64,
+    settings: str = "",
 ) -> Iterator[Server]:
     """A server with one tenant, on the interpreter of these tests, until the end of the block."""
     config = folder / "serve.toml"
@@ -46,6 +50,7 @@ def serving(
         f"[tenants.test]\nruns_at_once = {runs_at_once}\n"
         f'keys = [{{ sha256 = "{digest}" }}]\n[tenants.test.ceiling.limits]\n'
         + "".join(f"{name} = {value}\n" for name, value in limits.items())
+        + settings
     )
     command = [find_binary(), "serve", "--config", str(config), "--listen", listen]
     process = subprocess.Popen(

@@ -11,7 +11,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,14 @@ import pytest
 
 import carboy
 from carboy import _client
+from carboy._files import Upload
 from carboy._http import Answer, Broken, Events
 from carboy._problems import problem_of
 from servers import KEY, Server, serving
 from test_threads import in_threads
 
+# So that a small machine holds several sessions.
+SMALL = carboy.Policy(limits=carboy.Limits(session_memory_bytes="128MiB", heads=6))
 SLEEP = "import time; time.sleep(20)"
 
 
@@ -83,8 +86,6 @@ def test_what_a_server_cannot_be_given_is_refused(server: Server, tmp_path: Path
             box.run("1", mounts={"/data": tmp_path})
         with pytest.raises(carboy.RequestError, match="cannot be read: No such file"):
             box.run("1", files={"x": tmp_path / "missing"})
-        with pytest.raises(carboy.RequestError, match="sessions"):
-            box.session()
         with pytest.raises(carboy.RequestError, match="nothing here") as refused:
             box.runs.find()
         assert "--store" in str(refused.value.hint)
@@ -120,6 +121,90 @@ def test_files_are_sent(server: Server, tmp_path: Path) -> None:
     with carboy.Sandbox(url=server.url, key=server.key) as box:
         out = box.run(code, files=files, frames={"t": tmp_path / "b.csv"})
     assert out.result == ["here", [0, 255], "x\n1\n"], out
+
+
+def test_long_files_are_uploaded_once(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Longer than what a request may have.
+    size = 70 << 20
+    long = tmp_path / "long.bin"
+    with long.open("wb") as file:
+        file.write(b"begin")
+        file.truncate(size)
+    other = b"x" * (2 << 20)
+    code = "import os\nresult = [os.path.getsize('a'), os.path.getsize('b')]"
+    wanted = [size, len(other)]
+    read: list[str] = []
+    parts = Upload.parts
+
+    def counted(upload: Upload) -> Iterator[bytes]:
+        read.append(upload.name)
+        return parts(upload)
+
+    monkeypatch.setattr(Upload, "parts", counted)
+    files: dict[str, Any] = {"a": long, "b": other}
+    with carboy.Sandbox(url=server.url, key=server.key) as box:
+        for _ in range(2):
+            out = box.run(code, files=files)
+            assert out.ok and out.result == wanted, out
+        with box.session(files=files, policy=SMALL) as session:
+            assert session.run("os = __import__('os')\nos.path.getsize('a')").result == size
+    assert sorted(read) == ["a", "b"]
+
+    async def main() -> None:
+        async with carboy.AsyncSandbox(url=server.url, key=server.key) as box:
+            files["c"] = b"y" * (2 << 20)
+            assert (await box.run("import os\nos.path.getsize('c')", files=files)).result == 2 << 20
+
+    asyncio.run(main())
+    assert sorted(read) == ["a", "b", "c"]
+
+
+def test_a_file_that_changes_while_it_is_sent_is_refused(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = tmp_path / "long.bin"
+    parts = Upload.parts
+
+    def changing(upload: Upload) -> Iterator[bytes]:
+        long.write_bytes(after.pop())
+        return parts(upload)
+
+    monkeypatch.setattr(Upload, "parts", changing)
+    after = [b"c", b"b" * (2 << 20)]
+    with carboy.Sandbox(url=server.url, key=server.key) as box:
+        for words in ("became another", "became shorter"):
+            long.write_bytes(os.urandom(2 << 20))
+            with pytest.raises(carboy.RequestError, match=words):
+                box.run("1", files={"a": long})
+        assert box.run("1").ok
+
+
+def test_sessions_end_with_their_box(server: Server) -> None:
+    def open_there() -> list[Any]:
+        client = _client.Client(carboy._address.Address(server.url, server.key))
+        try:
+            return list(client.json("GET", "/v1/sessions")["sessions"])
+        finally:
+            client.close()
+
+    until(lambda: not open_there())
+    with carboy.Sandbox(SMALL, url=server.url, key=server.key) as box:
+        session = box.session()
+        assert session.run("x = 1\nx").result == 1
+        with box.session() as other:
+            assert other.run("2").result == 2 and len(open_there()) == 2
+        assert len(open_there()) == 1
+    assert not open_there()
+
+    async def main() -> None:
+        async with carboy.AsyncSandbox(SMALL, url=server.url, key=server.key) as box:
+            session = await box.session()
+            assert (await session.run("1")).result == 1
+
+    asyncio.run(main())
+    until(lambda: not open_there())
 
 
 def test_connections_are_kept(server: Server) -> None:
@@ -339,7 +424,7 @@ def test_records_of_a_tenant_are_read(tmp_path: Path) -> None:
         assert record.outcome is not None and record.outcome.error is not None
         assert "program" not in record.facts["versions"] and "seq" not in record.facts
         for missing in (ids[1][:8], "last", "0" * 32):
-            with pytest.raises(carboy.RequestError, match="nothing here"):
+            with pytest.raises(carboy.RequestError, match="no record of this name"):
                 box.runs.show(missing)
         with pytest.raises(carboy.RequestError, match="whoever runs the server"):
             box.runs.verify()

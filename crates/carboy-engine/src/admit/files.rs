@@ -48,6 +48,10 @@ pub(crate) fn take(
             FileSource::Text(text) => Source::Bytes(text.into_bytes()),
             FileSource::Base64(bytes) => Source::Bytes(bytes),
             FileSource::Path(path) => open(&name, &path, Wanted::File)?,
+            // A server puts the file there before the engine hears of it.
+            FileSource::Sha256(_) => {
+                return Err(unusable(&name, "only `carboy serve` has uploaded files"));
+            }
         };
         inputs.push(Input { folder: INPUT_FOLDERS[0], below, source });
     }

@@ -1,5 +1,6 @@
 //! The caller's mistakes and our own failures.
 
+mod fleet;
 mod request;
 
 use std::error::Error;
@@ -9,6 +10,7 @@ use std::time::Duration;
 use carboy_protocol::SetupFault;
 use carboy_protocol::pipe::{FailureKind, RunFailure};
 
+pub use self::fleet::FleetError;
 pub(crate) use self::request::MISSING;
 pub use self::request::RequestError;
 use self::request::{REPLACED, UNREADABLE};
@@ -121,6 +123,20 @@ fn said(stderr: &str) -> String {
 }
 
 impl EngineError {
+    /// The layer that a policy demands and this host does not have, if that is why nothing was run.
+    pub fn missing_layer(&self) -> Option<&str> {
+        match self {
+            EngineError::Walls(SetupFault { layer, step, object, .. }) => {
+                let demanded = [
+                    ("cgroup", "policy", "cgroup"),
+                    ("landlock", "landlock_create_ruleset", "version"),
+                ];
+                demanded.contains(&(&**layer, &**step, &**object)).then_some(&**layer)
+            }
+            _ => None,
+        }
+    }
+
     /// What to do about it.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
@@ -213,6 +229,9 @@ pub enum RunError {
     /// The caller ended the run before it began.
     #[error("the run was cancelled before it began")]
     Cancelled,
+    /// A gateway to other nodes has no outcome.
+    #[error(transparent)]
+    Fleet(#[from] FleetError),
 }
 
 impl RunError {
@@ -223,6 +242,7 @@ impl RunError {
             RunError::Engine(_) => FailureKind::Engine,
             RunError::Busy(_) => FailureKind::Busy,
             RunError::Cancelled => FailureKind::Cancelled,
+            RunError::Fleet(error) => error.kind(),
         }
     }
 
@@ -235,11 +255,15 @@ impl RunError {
                 Some(format!("try again in {} ms", busy.retry_after.as_millis()))
             }
             RunError::Cancelled => None,
+            RunError::Fleet(error) => error.hint(),
         }
     }
 
     /// The same for a program: on a pipe, in a JSON answer.
     pub fn failure(&self) -> RunFailure {
+        if let RunError::Fleet(FleetError::Node(failure)) = self {
+            return RunFailure::clone(failure);
+        }
         let causes = std::iter::successors(self.source(), |cause| (*cause).source());
         RunFailure {
             kind: self.kind(),

@@ -100,6 +100,12 @@ pub enum RequestError {
         /// What ended it.
         why: String,
     },
+    /// Nothing is kept in the session under this name.
+    #[error("the session has no checkpoint `{name}`")]
+    NoCheckpoint {
+        /// Which was asked for.
+        name: String,
+    },
     /// A session does not do that.
     #[error("{why}")]
     Session {
@@ -157,7 +163,9 @@ impl RequestError {
                 "lower limits.memory_bytes or limits.file_bytes; `carboy doctor` shows the budget, and \
                  --memory-budget sets another",
             ),
-            RequestError::Session { .. } | RequestError::SessionOver { .. } => {
+            RequestError::Session { .. }
+            | RequestError::SessionOver { .. }
+            | RequestError::NoCheckpoint { .. } => {
                 Some("docs/sessions.md says what a session does and when it ends")
             }
             RequestError::Python { .. } => Some(concat!(

@@ -325,6 +325,11 @@ pub(super) fn words(why: Option<&str>) -> RunError {
     RunError::Request(RequestError::SessionOver { why })
 }
 
+/// What is said of a checkpoint that is not there.
+pub(super) fn no_checkpoint(name: &str) -> RunError {
+    RunError::Request(RequestError::NoCheckpoint { name: name.to_owned() })
+}
+
 /// What a session does not do.
 pub(super) fn refused(why: String) -> RunError {
     RunError::Request(RequestError::Session { why })

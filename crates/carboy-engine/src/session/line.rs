@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
 
 use crate::error::RunError;
-use crate::session::core::{Core, Counted, Ends, refused, words};
+use crate::session::core::{Core, Counted, Ends, no_checkpoint, refused, words};
 use crate::session::fork::Original;
 use crate::tier::Jar;
 use crate::tier::process::{Head, Purpose};
@@ -130,7 +130,7 @@ impl Line {
     /// Copies a checkpoint, and goes on from there.
     pub async fn roll_back(&mut self, core: &Core, name: &str) -> Result<(), RunError> {
         let Some((copy, _)) = self.checkpoints.get_mut(name) else {
-            return Err(refused(format!("the session has no checkpoint `{name}`")));
+            return Err(no_checkpoint(name));
         };
         let mut head = core.fork(Original::Head(&mut copy.head), Purpose::Succession).await?;
         // The checkpoint runs nothing that could be charged with it.

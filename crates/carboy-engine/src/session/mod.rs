@@ -8,6 +8,7 @@
 mod core;
 mod files;
 mod fork;
+mod handle;
 mod line;
 mod router;
 mod told;
@@ -17,8 +18,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use carboy_protocol::{
-    Job, JobFrame, Kind, LanguageProfile, Limits, Opening, Outcome, Piece, Policy, Reply,
-    StateAfter, ToJar, Variables, Walls,
+    Job, JobFrame, Kind, LanguageProfile, Limits, Outcome, Piece, Policy, Reply, StateAfter, ToJar,
+    Variables, Walls,
 };
 use tokio::sync::{Mutex, oneshot};
 
@@ -28,8 +29,8 @@ use crate::error::RunError;
 use crate::facts::Ending;
 use crate::kernel::id::new_id;
 use crate::run::{self, Contact};
-use crate::runner::{Artifacts, RunOptions, Runner};
-use crate::session::core::{Core, refused};
+use crate::runner::{Artifacts, RunOptions};
+use crate::session::core::{Core, no_checkpoint, refused};
 use crate::session::fork::{Original, drain};
 use crate::session::line::{Line, protect};
 use crate::session::told::{MAX_NAME, MAX_VARIABLES, bounded, strays};
@@ -39,20 +40,12 @@ use crate::tier::process::Purpose;
 use crate::verdict::Given;
 
 pub(crate) use self::core::Core as SessionCore;
+pub use self::handle::{SessionHandle, Sessions};
 
 /// How long telling them may take.
 const VARIABLES_MS: u64 = 5_000;
 /// How many bytes that may have, if a policy allows results less: so many with the longest names.
 const VARIABLES_BYTES: u64 = MAX_VARIABLES * 16 * MAX_NAME as u64;
-
-/// A runner that holds sessions.
-pub trait Sessions: Runner {
-    /// Opens a session.
-    fn session_with(
-        &self,
-        opening: Opening,
-    ) -> impl Future<Output = Result<Session, RunError>> + Send;
-}
 
 /// Code that is run piece by piece and keeps its state. One piece runs at a time; branches run beside each
 /// other. Dropping it ends it, and dropping what was opened first ends its branches too.
@@ -338,8 +331,7 @@ impl Session {
         let using = self.core.begin_use()?;
         let (core, mut line) = (self.core.clone(), self.line.clone().lock_owned().await);
         let found = line.checkpoints.remove(name);
-        let found =
-            found.ok_or_else(|| refused(format!("the session has no checkpoint `{name}`")))?;
+        let found = found.ok_or_else(|| no_checkpoint(name))?;
         to_the_end(async move {
             let (_using, _line) = (using, line);
             core.forget_files(found.0.files).await;

@@ -103,3 +103,22 @@ fn the_lighter_of_two_is_taken() {
         assert_eq!(nodes.choose(None, &[], NOW), Some(address(1)));
     }
 }
+
+#[test]
+fn a_machine_has_one_start_and_a_flood_of_names_is_bounded() {
+    let mut nodes = nodes(1);
+    let later = Address { incarnation: 2, ..address(0) };
+    nodes.heard(later, hint(8), NOW);
+    assert_eq!((nodes.known.len(), nodes.choose(None, &[], NOW)), (1, Some(address(0))));
+    // The former was started again: nobody listens where it was, or it has been silent.
+    nodes.gone(address(0));
+    nodes.heard(later, hint(8), NOW);
+    assert_eq!((nodes.known.len(), nodes.choose(None, &[], NOW)), (1, Some(later)));
+    nodes.heard(address(0), hint(8), SILENCE);
+    assert_eq!((nodes.known.len(), nodes.choose(None, &[], SILENCE)), (1, Some(address(0))));
+    for node in 0..10_000 {
+        nodes.heard(address(node), Hint { free: u32::MAX, total: u32::MAX, draining: false }, NOW);
+    }
+    assert_eq!((nodes.known.len(), nodes.starts.len()), (KNOWN, KNOWN));
+    assert!(nodes.known.iter().all(|node| node.hint.total <= PLACES && node.hint.free <= PLACES));
+}

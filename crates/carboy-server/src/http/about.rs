@@ -8,7 +8,7 @@ use axum::extract::{Request, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use carboy_engine::{Runner, check_code};
+use carboy_engine::{Sessions, check_code};
 use carboy_protocol::{LanguagePolicy, LanguageProfile, Policy, Preset};
 use serde::Deserialize;
 use serde_json::json;
@@ -31,7 +31,7 @@ pub(super) async fn health() -> Response {
 }
 
 /// `GET /readyz`: runs are taken.
-pub(super) async fn ready<R: Runner>(State(door): State<Arc<Door<R>>>) -> Response {
+pub(super) async fn ready<R: Sessions>(State(door): State<Arc<Door<R>>>) -> Response {
     let why = match door.standing() {
         Standing::Ready => {
             return written("application/json", json!({ "status": "ready" }).to_string());
@@ -46,7 +46,7 @@ pub(super) async fn ready<R: Runner>(State(door): State<Arc<Door<R>>>) -> Respon
 }
 
 /// `GET /metrics`
-pub(super) async fn metrics<R: Runner>(
+pub(super) async fn metrics<R: Sessions>(
     State(door): State<Arc<Door<R>>>,
     Extension(caller): Extension<Caller>,
 ) -> Result<Response, Problem> {
@@ -56,7 +56,7 @@ pub(super) async fn metrics<R: Runner>(
 }
 
 /// `GET /v1/policies`: what a run of this caller gets: without a policy, at most, and with each preset.
-pub(super) async fn policies<R: Runner>(
+pub(super) async fn policies<R: Sessions>(
     State(_): State<Arc<Door<R>>>,
     Extension(caller): Extension<Caller>,
 ) -> Result<Response, Problem> {
@@ -76,11 +76,11 @@ pub(super) async fn policies<R: Runner>(
 struct ToCheck {
     code: String,
     #[serde(default)]
-    language: Option<LanguagePolicy>,
+    language: LanguagePolicy,
 }
 
 /// `POST /v1/check`: what the guard says of code, without running it.
-pub(super) async fn check<R: Runner>(
+pub(super) async fn check<R: Sessions>(
     State(door): State<Arc<Door<R>>>,
     Extension(caller): Extension<Caller>,
     request: Request,
@@ -89,7 +89,7 @@ pub(super) async fn check<R: Runner>(
     let (bytes, room) = body::read(&door, &caller, request).await?;
     let (ToCheck { code, language }, room) =
         body::parse(&door, bytes, room, |bytes| serde_json::from_slice(bytes)).await?;
-    let asked = Policy { language: language.unwrap_or_default(), ..Policy::default() };
+    let asked = Policy { language, ..Policy::default() };
     let wrong =
         |faults| door.problem(&caller.request, &carboy_engine::RequestError::Policy(faults).into());
     asked.validate().map_err(wrong)?;

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use carboy_engine::Runner;
+use carboy_engine::Sessions;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, UnixListener, UnixStream};
+use tokio::net::{TcpListener, TcpSocket, UnixListener, UnixSocket, UnixStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tower::ServiceExt;
@@ -22,6 +22,10 @@ use tower::ServiceExt;
 use super::door::{Door, Standing};
 use super::seat::{Seated, Seats, Watched};
 use super::socket::Socket;
+
+/// How many connections the kernel holds until they are taken, if its own bound is not lower. Where they are too many, it
+/// drops the request for one more, and a client asks again a second later.
+const BACKLOG: u32 = 4096;
 
 /// How long nothing is taken after it failed, as when there are no descriptors left.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -54,9 +58,9 @@ impl Listener {
     /// Listens on `ADDRESS:PORT` or `unix:PATH`. A socket that nobody listens on any more is replaced.
     pub async fn bind(place: &str) -> io::Result<Listener> {
         let Some(path) = place.strip_prefix("unix:").map(Path::new) else {
-            return TcpListener::bind(place).await.map(Listener::Tcp);
+            return tcp(place).await.map(Listener::Tcp);
         };
-        let listener = match UnixListener::bind(path) {
+        let listener = match unix(path) {
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
                 match UnixStream::connect(path).await {
                     // So is who connects to a plain file, which is somebody's.
@@ -65,7 +69,7 @@ impl Listener {
                             && std::fs::symlink_metadata(path)?.file_type().is_socket() =>
                     {
                         std::fs::remove_file(path)?;
-                        UnixListener::bind(path)?
+                        unix(path)?
                     }
                     _ => return Err(error),
                 }
@@ -84,6 +88,26 @@ impl Listener {
     }
 }
 
+/// Listens on the first address that a name has and that can be had.
+async fn tcp(place: &str) -> io::Result<TcpListener> {
+    let mut last = None;
+    for address in tokio::net::lookup_host(place).await? {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        socket.set_reuseaddr(true)?;
+        match socket.bind(address).and_then(|()| socket.listen(BACKLOG)) {
+            Ok(listener) => return Ok(listener),
+            Err(error) => last = Some(error),
+        }
+    }
+    Err(last.unwrap_or_else(|| io::ErrorKind::AddrNotAvailable.into()))
+}
+
+fn unix(path: &Path) -> io::Result<UnixListener> {
+    let socket = UnixSocket::new_stream()?;
+    socket.bind(path)?;
+    socket.listen(BACKLOG)
+}
+
 /// How the door is to close.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Closing {
@@ -95,10 +119,11 @@ pub enum Closing {
     Now,
 }
 
-/// Serves until it is told to close, and ends what the desk has.
-pub(super) async fn accept<R: Runner>(
+/// Serves until it is told to close, and ends what the desk has. `late` answers those who come meanwhile.
+pub(super) async fn accept<R: Sessions>(
     door: Arc<Door<R>>,
     router: Router,
+    late: Router,
     listener: Listener,
     mut closing: watch::Receiver<Closing>,
 ) {
@@ -121,20 +146,45 @@ pub(super) async fn accept<R: Runner>(
         }
         while connections.try_join_next().is_some() {}
     }
-    drop(listener);
     door.set_standing(Standing::Draining);
     stop.send(true).ok(); // There may be no connection.
-    let is_over = tokio::select! {
-        () = all_gone(&mut connections) => true,
-        () = tokio::time::sleep(door.drain_time()) => false,
-        () = until(&mut closing, Closing::Now) => false,
+    let last = async {
+        let is_over = tokio::select! {
+            () = all_gone(&mut connections) => true,
+            () = tokio::time::sleep(door.drain_time()) => false,
+            () = until(&mut closing, Closing::Now) => false,
+        };
+        if !is_over {
+            door.cancel_all();
+            tokio::time::timeout(LAST_ANSWERS, all_gone(&mut connections)).await.ok();
+        }
     };
-    if !is_over {
-        door.cancel_all();
-        tokio::time::timeout(LAST_ANSWERS, all_gone(&mut connections)).await.ok();
+    // Whoever still comes is told that the server ends; nobody waits for them.
+    tokio::select! {
+        () = last => {}
+        () = turn_away(&door, late, &listener) => {}
     }
+    drop(listener);
     connections.shutdown().await;
     door.desk.shutdown().await;
+}
+
+/// Answers new connections while the door closes, each once, until this is dropped.
+async fn turn_away<R: Sessions>(door: &Arc<Door<R>>, router: Router, listener: &Listener) {
+    let mut connections = JoinSet::new();
+    // They are not told to stop: who has connected has not asked yet.
+    let (_stop, stopped) = watch::channel(false);
+    loop {
+        match next(door, listener, &mut connections).await {
+            Ok(socket) => {
+                let seated = door.seats.sit(socket.clone());
+                let (door, router, stopped) = (door.clone(), router.clone(), stopped.clone());
+                connections.spawn(open(door, router, socket, seated, stopped));
+            }
+            Err(_none) => tokio::time::sleep(PAUSE).await,
+        }
+        while connections.try_join_next().is_some() {}
+    }
 }
 
 async fn end_gone(seats: Arc<Seats>) {
@@ -154,7 +204,7 @@ async fn all_gone(connections: &mut JoinSet<()>) {
 }
 
 /// The next connection, when there is a seat for it.
-async fn next<R: Runner>(
+async fn next<R: Sessions>(
     door: &Door<R>,
     listener: &Listener,
     connections: &mut JoinSet<()>,
@@ -171,7 +221,8 @@ async fn next<R: Runner>(
     while door.seats.is_full() {
         door.seats.take_one();
         tokio::select! {
-            _ = connections.join_next() => {}
+            // There may be none here while others hold the seats: that is nothing to wait for.
+            Some(_) = connections.join_next() => {}
             // One that was busy may be idle now.
             () = tokio::time::sleep(PAUSE) => {}
         }
@@ -181,7 +232,7 @@ async fn next<R: Runner>(
 
 /// Serves a connection, after the handshake if there is to be one. Until that is done it is one like any other that
 /// sends nothing.
-async fn open<R: Runner>(
+async fn open<R: Sessions>(
     door: Arc<Door<R>>,
     router: Router,
     socket: Socket,
@@ -202,7 +253,7 @@ async fn open<R: Runner>(
     }
 }
 
-async fn serve<R: Runner, S: AsyncRead + AsyncWrite + Unpin>(
+async fn serve<R: Sessions, S: AsyncRead + AsyncWrite + Unpin>(
     door: Arc<Door<R>>,
     router: Router,
     stream: S,
@@ -240,5 +291,27 @@ async fn serve<R: Runner, S: AsyncRead + AsyncWrite + Unpin>(
     tokio::select! {
         _ended = &mut connection => {}
         () = seated.seat.is_taken() => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpStream;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn many_connect_before_one_is_taken() {
+        let listener = Listener::bind("127.0.0.1:0").await.expect("a listener");
+        let place = listener.place().expect("a place");
+        let address = place.strip_prefix("http://").expect("an address");
+        let bound = std::fs::read_to_string("/proc/sys/net/core/somaxconn").expect("the bound");
+        let most = bound.trim().parse::<usize>().expect("a number").min(400);
+        let mut clients = Vec::new();
+        for number in 0..most {
+            let connecting = TcpStream::connect(address);
+            let connected = tokio::time::timeout(Duration::from_secs(60), connecting).await;
+            clients.push(connected.unwrap_or_else(|_| panic!("{number} waits")).expect("a client"));
+        }
     }
 }

@@ -1,9 +1,11 @@
 //! Reading a request's body: bounded in bytes and time, each and all together.
 
+use std::fmt::Display;
+
 use axum::extract::Request;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
-use carboy_engine::Runner;
+use carboy_engine::Sessions;
 use http_body_util::BodyExt;
 use tokio::time::{Instant, timeout_at};
 
@@ -20,7 +22,7 @@ pub(super) const SHORT: usize = 64 << 10;
 const MAX_PARTS: usize = 1 << 17;
 
 /// The whole body, and what it takes of the memory that all of them may take.
-pub(super) async fn read<R: Runner>(
+pub(super) async fn read<R: Sessions>(
     door: &Door<R>,
     caller: &Caller,
     request: Request,
@@ -76,7 +78,7 @@ fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
 
 /// Does something with a body, which counts until that is done, also if nobody waits for it any more. Long ones hold
 /// up nobody else, and only so many are looked at at once.
-async fn look<R: Runner, T: Send + 'static>(
+async fn look<R: Sessions, T: Send + 'static>(
     door: &Door<R>,
     bytes: Vec<u8>,
     room: Share,
@@ -94,7 +96,7 @@ async fn look<R: Runner, T: Send + 'static>(
 }
 
 /// What a body says, as `parser` reads it, and what it takes of the memory for all.
-pub(super) async fn parse<R: Runner, T: Send + 'static>(
+pub(super) async fn parse<R: Sessions, T: Send + 'static>(
     door: &Door<R>,
     bytes: Vec<u8>,
     room: Share,
@@ -106,11 +108,16 @@ pub(super) async fn parse<R: Runner, T: Send + 'static>(
             return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body_size", detail)
                 .hint("put many values into one input, as a list or as text"));
         }
-        parser(&bytes).map_err(|error| {
-            Problem::request(format_args!("the body is not what this path takes: {error}")).hint(
+        let wrong = |why: &dyn Display| {
+            Problem::request(format_args!("the body is not what this path takes: {why}")).hint(
                 "docs/serve.md shows what each path takes, such as {\"code\": \"result = 6 * 7\"}",
             )
-        })
+        };
+        // A list of values in the order of a type's fields is no form that anybody was told of.
+        if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
+            return Err(wrong(&"it is a list, and must be an object"));
+        }
+        parser(&bytes).map_err(|error| wrong(&error))
     };
     let (parsed, room) = look(door, bytes, room, parse).await?;
     Ok((parsed?, room))

@@ -15,9 +15,12 @@ impl Bucket {
         Bucket { per_second, most, level: most, at: Instant::now() }
     }
 
-    pub fn fill(&mut self, now: Instant) {
+    /// Fills it with what came since, of which this server may give out a part.
+    pub fn fill(&mut self, now: Instant, part: f64) {
         let passed = now.saturating_duration_since(self.at).as_secs_f64();
-        self.level = (self.level + passed * self.per_second).min(self.most);
+        // One must fit, or a small part would never let anything pass.
+        let most = (self.most * part).max(self.most.min(1.0));
+        self.level = (self.level + passed * self.per_second * part).min(most);
         self.at = now;
     }
 

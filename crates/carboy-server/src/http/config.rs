@@ -4,12 +4,15 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use carboy_protocol::Policy;
 use serde::Deserialize;
 
 use super::tools::ToolConfig;
+use super::upload_folder::UploadFolder;
+use super::webhook::WebhookConfig;
 
 /// The settings of an HTTP door.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -28,6 +31,10 @@ pub struct DoorConfig {
     /// The modules that are imported before runs begin, which models are told of. Whoever starts the door knows.
     #[serde(skip)]
     pub preloads: Vec<String>,
+    /// Where uploaded files are, if whoever runs jobs can open them there by their paths. Otherwise their content goes
+    /// with each job.
+    #[serde(skip)]
+    pub uploads: Option<Arc<UploadFolder>>,
     /// Who may come in.
     pub tenants: BTreeMap<String, TenantConfig>,
 }
@@ -65,6 +72,8 @@ pub struct Bounds {
     pub drain_ms: u64,
     /// Files that runs left and that are kept, of all tenants.
     pub files_bytes: u64,
+    /// Uploaded files, of all tenants.
+    pub uploads_bytes: u64,
 }
 
 impl Default for Bounds {
@@ -79,6 +88,7 @@ impl Default for Bounds {
             write_ms: 30_000,
             drain_ms: 60_000,
             files_bytes: 1 << 30,
+            uploads_bytes: 4 << 30,
         }
     }
 }
@@ -121,6 +131,10 @@ pub struct TenantConfig {
     pub cpu_seconds_per_minute: Option<f64>,
     /// Bytes of files that its runs left and that are kept.
     pub files_bytes: u64,
+    /// Bytes of its uploaded files.
+    pub uploads_bytes: u64,
+    /// Where its jobs may tell of their ends. Without it they tell nobody.
+    pub webhooks: Option<WebhookConfig>,
     /// Functions that its code may call, and that this server calls over HTTP.
     pub tools: BTreeMap<String, ToolConfig>,
 }
@@ -136,6 +150,8 @@ impl Default for TenantConfig {
             burst: 16,
             cpu_seconds_per_minute: None,
             files_bytes: 256 << 20,
+            uploads_bytes: 1 << 30,
+            webhooks: None,
             tools: BTreeMap::new(),
         }
     }

@@ -1,16 +1,18 @@
 //! The door itself: what every handler needs.
 
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use axum::http::HeaderValue;
-use carboy_engine::{RunError, Runner};
+use carboy_engine::{RunError, Sessions};
 use carboy_protocol::PythonVersion;
+use carboy_protocol::pipe::FailureKind;
 use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 
-use super::config::{Bounds, DoorConfig};
-use super::metrics::{Gauges, Metrics};
+use super::config::{Bounds, DoorConfig, TenantConfig};
+use super::durable::{Jobs, Offered};
+use super::metrics::{Gauges, Metrics, TenantGauges};
 use super::problem::Problem;
 use super::recorded::{Records, Shown};
 use super::seat::Seats;
@@ -21,6 +23,8 @@ use super::tenant_tools;
 use super::tenants::{ConfigFault, Tenants};
 use super::tls;
 use super::tools::HttpTools;
+use super::uploads::Uploads;
+use super::webhook::Webhooks;
 use crate::desk::Desk;
 use crate::telemetry::Telemetry;
 
@@ -59,7 +63,7 @@ pub struct Told<'a> {
 pub type Log = Box<dyn Fn(&Told<'_>) + Send + Sync>;
 
 /// An HTTP door to a desk.
-pub struct Door<R> {
+pub struct Door<R: Sessions> {
     pub(super) desk: Desk<R, String>,
     pub(super) python: PythonVersion,
     pub(super) tenants: Tenants,
@@ -77,8 +81,14 @@ pub struct Door<R> {
     pub(super) memory: Arc<Shares>,
     /// Records of runs, if any are kept.
     pub(super) records: Shown,
+    /// Durable jobs, if any are queued.
+    pub(super) jobs: Offered,
+    /// Where the jobs of each tenant may tell of their ends, by its number.
+    pub(super) webhooks: Vec<Option<Webhooks>>,
     /// Files that runs left.
     pub(super) shelves: Shelves,
+    /// Files that tenants sent.
+    pub(super) uploads: Uploads,
     pub(super) preloads: Vec<String>,
     /// The tools of each tenant, by its number.
     pub(super) tools: Vec<HttpTools>,
@@ -90,20 +100,34 @@ pub struct Door<R> {
     log: Log,
 }
 
+/// Where the jobs of each tenant may tell of their ends, by its number.
+fn webhooks(config: &DoorConfig) -> Result<Vec<Option<Webhooks>>, ConfigFault> {
+    let of_tenant = |(name, tenant): (&String, &TenantConfig)| {
+        let fault = |why| ConfigFault { setting: format!("tenants.{name}.webhooks.secret"), why };
+        tenant.webhooks.as_ref().map(Webhooks::of).transpose().map_err(fault)
+    };
+    config.tenants.iter().map(of_tenant).collect()
+}
+
 /// How often files are looked for that are there for too long.
 const SWEEP: Duration = Duration::from_secs(30);
 
 /// Removes files that are there for too long, also of tenants that ask for nothing.
-pub(super) async fn sweep<R: Runner>(door: Arc<Door<R>>) {
+pub(super) async fn sweep<R: Sessions>(door: Arc<Door<R>>) {
     loop {
         tokio::time::sleep(SWEEP).await;
         let door = door.clone();
         // It cannot panic, and if it did, the next may work.
-        tokio::task::spawn_blocking(move || door.shelves.forget()).await.ok();
+        tokio::task::spawn_blocking(move || {
+            door.shelves.forget();
+            door.uploads.forget();
+        })
+        .await
+        .ok();
     }
 }
 
-impl<R: Runner> Door<R> {
+impl<R: Sessions> Door<R> {
     /// A door with these settings, to a desk whose jobs run on this version of Python.
     pub fn new(
         desk: Desk<R, String>,
@@ -138,9 +162,16 @@ impl<R: Runner> Door<R> {
             busy: Shares::new(for_tenants, count, 1),
             memory: Shares::new(bounds.bodies_bytes, count, bounds.body_bytes),
             records: Shown::default(),
+            jobs: Offered::default(),
+            webhooks: webhooks(config)?,
             shelves: Shelves::new(
                 bounds.files_bytes,
                 config.tenants.values().map(|tenant| tenant.files_bytes),
+            ),
+            uploads: Uploads::new(
+                config.uploads.clone(),
+                bounds.uploads_bytes,
+                config.tenants.values().map(|tenant| tenant.uploads_bytes),
             ),
             preloads: config.preloads.clone(),
             tools: tenant_tools::of(config)?,
@@ -169,6 +200,18 @@ impl<R: Runner> Door<R> {
         self.records.set(records);
     }
 
+    /// Offers each tenant durable jobs of these.
+    pub fn offer_jobs(&self, jobs: Arc<dyn Jobs>) {
+        self.jobs.set(jobs);
+    }
+
+    /// Counts processor time that a tenant's job has used.
+    pub fn used_cpu(&self, tenant: &str, seconds: f64) {
+        if let Some(tenant) = self.tenants.all().iter().find(|known| known.name == tenant) {
+            tenant.used_cpu(seconds);
+        }
+    }
+
     /// Says whether runs are taken. A door that drains goes on draining.
     pub fn set_standing(&self, standing: Standing) {
         self.standing.send_if_modified(|now| {
@@ -183,6 +226,11 @@ impl<R: Runner> Door<R> {
     /// Whether runs are taken.
     pub fn standing(&self) -> Standing {
         self.standing.borrow().clone()
+    }
+
+    /// Tenants whose keys have all expired, so that nobody can speak for them.
+    pub fn locked_out(&self) -> Vec<String> {
+        self.tenants.locked_out(SystemTime::now())
     }
 
     /// Who runs the jobs.
@@ -201,7 +249,8 @@ impl<R: Runner> Door<R> {
 
     /// The problem that a run without an outcome is answered with. The operator hears of our own failures.
     pub(super) fn problem(&self, request: &str, error: &RunError) -> Problem {
-        if matches!(error, RunError::Engine(_)) {
+        let demanded = matches!(error, RunError::Engine(error) if error.missing_layer().is_some());
+        if error.kind() == FailureKind::Engine && !demanded {
             self.failed(request, error);
         }
         Problem::of(error)
@@ -210,6 +259,24 @@ impl<R: Runner> Door<R> {
     /// Tells the operator of a failure.
     pub fn failed(&self, request: &str, error: &RunError) {
         (self.log)(&Told { request, error });
+    }
+
+    /// What each tenant wants of this server: runs under way, and those that came since this was last asked.
+    pub fn demands(&self) -> Vec<(String, f64)> {
+        let tenants = self.tenants.all().iter();
+        tenants
+            .map(|tenant| {
+                let wanted = tenant.under_way() as u64 + tenant.part.asked();
+                (tenant.name.clone(), u32::try_from(wanted).map_or(f64::MAX, f64::from))
+            })
+            .collect()
+    }
+
+    /// Sets what of each tenant's quota this server may give out, from 0 to 1: several servers may share it.
+    pub fn set_shares(&self, share: impl Fn(&str) -> f64) {
+        for tenant in self.tenants.all() {
+            tenant.part.set(share(&tenant.name));
+        }
     }
 
     /// What is the case now, for whoever watches.
@@ -221,7 +288,14 @@ impl<R: Runner> Door<R> {
             spans: self.telemetry().map_or((0, 0), Telemetry::spans),
             ready: self.standing() == Standing::Ready,
             tenants: tenants
-                .map(|tenant| (tenant.name.clone(), tenant.under_way(), tenant.runs_at_once))
+                .map(|tenant| TenantGauges {
+                    name: tenant.name.clone(),
+                    runs: tenant.under_way(),
+                    runs_most: tenant.runs_at_once,
+                    sessions: self.sessions.count(&tenant.name),
+                    sessions_most: tenant.sessions_at_once,
+                    cpu_left: tenant.cpu_left(),
+                })
                 .collect(),
         }
     }

@@ -10,13 +10,13 @@ use std::time::{Duration, SystemTime};
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::{
-    AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, HOST, HeaderName, ORIGIN,
+    AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_SECURITY_POLICY, HOST, HeaderName, ORIGIN,
     X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use carboy_engine::{Runner, new_id};
+use carboy_engine::{Sessions, new_id};
 
 use super::config::Scope;
 use super::cors;
@@ -55,14 +55,18 @@ pub(super) struct Whose(pub Arc<Tenant>);
 impl Caller {
     /// Counts the bytes of an answer as the tenant's until all of it is sent. It is sent also if that is more than the
     /// tenant may have, which then gets nothing more until somebody took the answer.
-    pub fn answers_with<R: Runner>(&self, door: &Door<R>, bytes: usize) {
+    pub fn answers_with<R: Sessions>(&self, door: &Door<R>, bytes: usize) {
         if let Some(seat) = &self.seat {
             seat.hold(door.memory.force(self.tenant.number, bytes));
         }
     }
 
     /// The same for an answer that need not be given now.
-    pub fn may_answer_with<R: Runner>(&self, door: &Door<R>, bytes: usize) -> Result<(), Problem> {
+    pub fn may_answer_with<R: Sessions>(
+        &self,
+        door: &Door<R>,
+        bytes: usize,
+    ) -> Result<(), Problem> {
         let memory = door.memory.take(self.tenant.number, bytes).ok_or_else(Problem::memory)?;
         if let Some(seat) = &self.seat {
             seat.hold(memory);
@@ -82,7 +86,7 @@ impl Caller {
 }
 
 /// Lets a request in, or says why not.
-pub(super) async fn enter<R: Runner>(
+pub(super) async fn enter<R: Sessions>(
     State(door): State<Arc<Door<R>>>,
     request: Request,
     next: Next,
@@ -126,6 +130,18 @@ pub(super) async fn enter<R: Runner>(
     response
 }
 
+/// Says that nothing more is answered on this connection, and what every answer says to browsers.
+pub(super) async fn closes(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    if let Some(id) = new_id().ok().and_then(|id| HeaderValue::try_from(id).ok()) {
+        headers.insert(REQUEST_ID, id);
+    }
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
 /// The id that the client chose, if it is a plain word; otherwise a new one.
 fn request_id(headers: &HeaderMap) -> Option<String> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
@@ -140,7 +156,7 @@ fn request_id(headers: &HeaderMap) -> Option<String> {
 /// page may send one, and it may.
 type Admitted = Option<(Request, Option<super::seat::Request>)>;
 
-fn admit<R: Runner>(door: &Door<R>, mut request: Request, id: &str) -> Result<Admitted, Problem> {
+fn admit<R: Sessions>(door: &Door<R>, mut request: Request, id: &str) -> Result<Admitted, Problem> {
     if OPEN.contains(&request.uri().path()) {
         return Ok(Some((request, None)));
     }
@@ -172,7 +188,7 @@ fn admit<R: Runner>(door: &Door<R>, mut request: Request, id: &str) -> Result<Ad
     Ok(Some((request, held)))
 }
 
-fn check_host<R: Runner>(door: &Door<R>, request: &Request) -> Result<(), Problem> {
+fn check_host<R: Sessions>(door: &Door<R>, request: &Request) -> Result<(), Problem> {
     let mut hosts = request.headers().get_all(HOST).iter();
     let host = match (hosts.next(), hosts.next()) {
         (Some(host), None) => host.to_str().ok(),
@@ -196,7 +212,7 @@ fn without_port(host: &str) -> &str {
     }
 }
 
-fn check_origin<R: Runner>(door: &Door<R>, headers: &HeaderMap) -> Result<(), Problem> {
+fn check_origin<R: Sessions>(door: &Door<R>, headers: &HeaderMap) -> Result<(), Problem> {
     let mut origins = headers.get_all(ORIGIN).iter();
     if origins.all(|origin| door.is_origin(origin)) {
         return Ok(());
@@ -206,7 +222,7 @@ fn check_origin<R: Runner>(door: &Door<R>, headers: &HeaderMap) -> Result<(), Pr
         .hint("send it from a program, or have the operator add the page's origin to `origins`"))
 }
 
-fn caller<R: Runner>(
+fn caller<R: Sessions>(
     door: &Door<R>,
     headers: &HeaderMap,
     id: &str,

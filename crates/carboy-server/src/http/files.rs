@@ -17,7 +17,7 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use carboy_engine::Runner;
+use carboy_engine::Sessions;
 use http_body::{Frame, SizeHint};
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -45,7 +45,7 @@ const TYPES: [(&str, &str); 7] = [
 ];
 
 /// `GET /v1/runs/{id}/files`: the files that a run left and that are kept.
-pub(super) async fn list<R: Runner>(
+pub(super) async fn list<R: Sessions>(
     State(door): State<Arc<Door<R>>>,
     Extension(caller): Extension<Caller>,
     Named(id): Named<String>,
@@ -54,7 +54,7 @@ pub(super) async fn list<R: Runner>(
     let kept = door.shelves.of(caller.tenant.number).list(&id);
     let is_known = kept.is_some() || caller.tenant.known(&id).is_some();
     if !is_known {
-        return Err(Problem::not_found());
+        return Err(Problem::no("run"));
     }
     let text = json!({ "files": kept.unwrap_or_default() }).to_string();
     caller.may_answer_with(&door, text.len())?;
@@ -62,7 +62,7 @@ pub(super) async fn list<R: Runner>(
 }
 
 /// `GET /v1/runs/{id}/files/{path}`: the content of one, or some of it.
-pub(super) async fn get<R: Runner>(
+pub(super) async fn get<R: Sessions>(
     State(door): State<Arc<Door<R>>>,
     Extension(caller): Extension<Caller>,
     Named((id, path)): Named<(String, String)>,
@@ -70,16 +70,27 @@ pub(super) async fn get<R: Runner>(
 ) -> Result<Response, Problem> {
     caller.needs(Scope::Read)?;
     let found = door.shelves.of(caller.tenant.number).find(&id, &path);
-    let found = found.ok_or_else(Problem::not_found)?;
+    let found = found.ok_or_else(|| Problem::no("file"))?;
+    content(&door, &caller, &headers, &path, found)
+}
+
+/// The content of a file of this name, or the part of it that is asked for.
+pub(super) fn content<R: Sessions>(
+    door: &Door<R>,
+    caller: &Caller,
+    headers: &HeaderMap,
+    name: &str,
+    found: Found,
+) -> Result<Response, Problem> {
     let length = found.artifact.bytes;
     let tag = found.artifact.sha256.as_deref().map(|digest| format!("\"{digest}\""));
-    let part = wanted(&headers, tag.as_deref()).map(|part| within(part, length));
+    let part = wanted(headers, tag.as_deref()).map(|part| within(part, length));
     let (status, from, count) = match part {
         None => (StatusCode::OK, 0, length),
         Some(Some((from, count))) => (StatusCode::PARTIAL_CONTENT, from, count),
         Some(None) => return Ok(unsatisfiable(length)),
     };
-    caller.may_answer_with(&door, PIECE as usize)?;
+    caller.may_answer_with(door, PIECE as usize)?;
     let mut response = Response::new(Body::empty());
     *response.status_mut() = status;
     let own = response.headers_mut();
@@ -91,7 +102,7 @@ pub(super) async fn get<R: Runner>(
             own.insert(name, value);
         }
     };
-    add(CONTENT_DISPOSITION, disposition(&path));
+    add(CONTENT_DISPOSITION, disposition(name));
     if status == StatusCode::PARTIAL_CONTENT {
         add(CONTENT_RANGE, format!("bytes {from}-{}/{length}", from + count - 1));
     }

@@ -58,10 +58,20 @@ pub(super) struct Gauges {
     pub load: Option<Load>,
     pub connections: usize,
     pub ready: bool,
-    /// By tenant: runs under way, and how many there may be.
-    pub tenants: Vec<(String, usize, usize)>,
+    pub tenants: Vec<TenantGauges>,
     /// Spans that a collector took, and those that were dropped.
     pub spans: (u64, u64),
+}
+
+/// The same of one tenant.
+pub(super) struct TenantGauges {
+    pub name: String,
+    pub runs: usize,
+    pub runs_most: usize,
+    pub sessions: usize,
+    pub sessions_most: usize,
+    /// Seconds of processor time that it may use now; below nothing if it used more. `None` without such a quota.
+    pub cpu_left: Option<f64>,
 }
 
 impl Metrics {
@@ -205,14 +215,31 @@ impl Page {
             let help = "Memory that all of them together may come to use.";
             self.gauge("carboy_memory_budget_bytes", help, load.memory_budget_bytes as f64);
         }
-        let (now, most) = ("carboy_tenant_runs", "carboy_tenant_runs_most");
-        self.family(now, "gauge", "Runs of a tenant under way.");
-        for (tenant, count, _) in &gauges.tenants {
-            self.line(now, &[("tenant", tenant)], *count as f64);
-        }
-        self.family(most, "gauge", "Runs of a tenant that may be under way.");
-        for (tenant, _, count) in &gauges.tenants {
-            self.line(most, &[("tenant", tenant)], *count as f64);
+        type Of = fn(&TenantGauges) -> Option<f64>;
+        let families: [(&str, &str, Of); 5] = [
+            ("carboy_tenant_runs", "Runs of a tenant under way.", |of| Some(of.runs as f64)),
+            ("carboy_tenant_runs_most", "Runs of a tenant that may be under way.", |of| {
+                Some(of.runs_most as f64)
+            }),
+            ("carboy_tenant_sessions", "Sessions of a tenant that are open.", |of| {
+                Some(of.sessions as f64)
+            }),
+            ("carboy_tenant_sessions_most", "Sessions of a tenant that may be open.", |of| {
+                Some(of.sessions_most as f64)
+            }),
+            (
+                "carboy_tenant_cpu_seconds_left",
+                "Processor time that a tenant may use now, where it has a quota.",
+                |of| of.cpu_left,
+            ),
+        ];
+        for (name, help, value) in families {
+            self.family(name, "gauge", help);
+            for tenant in &gauges.tenants {
+                if let Some(value) = value(tenant) {
+                    self.line(name, &[("tenant", &tenant.name)], value);
+                }
+            }
         }
     }
 }

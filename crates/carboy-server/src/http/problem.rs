@@ -8,7 +8,8 @@ use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use carboy_engine::{RequestError, RunError};
+use carboy_engine::{FleetError, RequestError, RunError};
+use carboy_protocol::pipe::FailureKind;
 use carboy_protocol::visible_json;
 use serde::Serialize;
 
@@ -64,6 +65,9 @@ pub(super) fn short(said: impl Display) -> String {
     short.0
 }
 
+/// The code of what is not there, or is somebody else's.
+pub(super) const NOT_FOUND: &str = "not_found";
+
 impl Problem {
     pub fn new(status: StatusCode, code: &'static str, detail: impl Display) -> Problem {
         Problem { status, code, detail: short(detail), hint: None, retry_after: None }
@@ -87,8 +91,24 @@ impl Problem {
 
     /// There is no such thing, or it belongs to somebody else: nobody is told which.
     pub fn not_found() -> Problem {
-        Problem::new(StatusCode::NOT_FOUND, "not_found", "there is nothing here by this name")
+        Problem::new(StatusCode::NOT_FOUND, NOT_FOUND, "there is nothing here by this name")
             .hint("docs/serve.md lists the paths; a run is forgotten some minutes after its end")
+    }
+
+    /// The same for one kind of thing. A path says of what kind it is, so nobody is told more.
+    pub fn no(what: &str) -> Problem {
+        let detail = format!("there is no {what} of this name, or it is another tenant's");
+        let hint = match what {
+            "run" => "a run is forgotten ten minutes after its end, or when 256 more have ended",
+            "file" => {
+                "only files of runs that were started with artifacts=keep are kept, for ten minutes"
+            }
+            "checkpoint" => {
+                "GET /v1/sessions/{id}/checkpoints has the names of those that are kept"
+            }
+            _ => "docs/serve.md says how long what is kept",
+        };
+        Problem::new(StatusCode::NOT_FOUND, "not_found", detail).hint(hint)
     }
 
     pub fn method() -> Problem {
@@ -120,6 +140,14 @@ impl Problem {
             .hint("the operator finds the cause in the log of `carboy serve`, by the X-Request-Id")
     }
 
+    /// A policy demands a layer that the host does not have. What the host has is the operator's to know.
+    fn demand(layer: &str) -> Problem {
+        Problem::request(format!(
+            "the policy demands more of `{layer}` than this server's host has"
+        ))
+        .hint("leave `cgroup` and `landlock_abi` out of the policy, or use another server")
+    }
+
     pub fn of(error: &RunError) -> Problem {
         let problem = match error {
             RunError::Request(error @ RequestError::SessionOver { .. }) => {
@@ -133,9 +161,46 @@ impl Problem {
             RunError::Cancelled => {
                 Problem::new(StatusCode::CONFLICT, "cancelled", RunError::Cancelled.to_string())
             }
-            RunError::Engine(_) => return Problem::engine(),
+            RunError::Engine(error) => {
+                return error.missing_layer().map_or_else(Problem::engine, Problem::demand);
+            }
+            RunError::Fleet(error) => match Problem::of_fleet(error) {
+                Some(problem) => problem,
+                None => return Problem::engine(),
+            },
         };
         Problem { hint: error.hint().map(short), ..problem }
+    }
+
+    /// The same for what only a gateway meets; none for a failure that is the operator's to know.
+    fn of_fleet(error: &FleetError) -> Option<Problem> {
+        let (status, code) = match error {
+            FleetError::Node(failure) => match failure.kind {
+                FailureKind::Request => (StatusCode::BAD_REQUEST, "request"),
+                FailureKind::Busy => (StatusCode::SERVICE_UNAVAILABLE, "busy"),
+                FailureKind::Cancelled => (StatusCode::CONFLICT, "cancelled"),
+                FailureKind::Engine => return None,
+            },
+            FleetError::WorkerLost | FleetError::Poison { .. } => {
+                (StatusCode::BAD_GATEWAY, "worker_lost")
+            }
+            FleetError::TenantFull { .. } => (StatusCode::TOO_MANY_REQUESTS, "fleet_full"),
+            FleetError::Full { .. } => (StatusCode::SERVICE_UNAVAILABLE, "fleet_full"),
+            FleetError::Unreachable { .. } => {
+                (StatusCode::SERVICE_UNAVAILABLE, "fleet_unreachable")
+            }
+            FleetError::Drained => (StatusCode::SERVICE_UNAVAILABLE, "drained"),
+            FleetError::SessionLost => (StatusCode::GONE, "session_lost"),
+            FleetError::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "body_size"),
+            FleetError::Broken { .. } => return None,
+        };
+        let again = match error {
+            FleetError::Node(failure) if failure.kind == FailureKind::Busy => {
+                Some(Duration::from_secs(1))
+            }
+            _ => error.retry_after(),
+        };
+        Some(Problem { retry_after: again, ..Problem::new(status, code, error) })
     }
 
     /// What happened, and what to do about it.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
-use carboy_engine::{EngineError, Runner};
+use carboy_engine::{EngineError, Sessions};
 use carboy_protocol::visible_json;
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ const USUAL: usize = 50;
 const MOST: usize = 200;
 
 /// `GET /v1/records`: the caller's records, the newest first.
-pub(super) async fn list<R: Runner>(
+pub(super) async fn list<R: Sessions>(
     State(door): State<Arc<Door<R>>>,
     Extension(caller): Extension<Caller>,
     RawQuery(query): RawQuery,
@@ -44,7 +44,7 @@ pub(super) async fn list<R: Runner>(
 }
 
 /// `GET /v1/records/{id}`: all that is recorded of one run.
-pub(super) async fn find<R: Runner>(
+pub(super) async fn find<R: Sessions>(
     State(door): State<Arc<Door<R>>>,
     Extension(caller): Extension<Caller>,
     Named(id): Named<String>,
@@ -54,14 +54,14 @@ pub(super) async fn find<R: Runner>(
     let tenant = caller.tenant.name.clone();
     let is_id = id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
     if !is_id {
-        return Err(Problem::not_found());
+        return Err(Problem::no("record"));
     }
     let written = door
         .records
         .read(move || Ok(records.find(&tenant, &id)?.map(|record| shown(&record))))
         .await?;
     let written: Option<String> = written.map_err(|error| unread(&door, &caller, error))?;
-    let text = written.ok_or_else(Problem::not_found)?;
+    let text = written.ok_or_else(|| Problem::no("record"))?;
     caller.may_answer_with(&door, text.len())?;
     Ok(json_bytes(text))
 }
@@ -71,7 +71,7 @@ fn shown(value: &Value) -> String {
     visible_json(&value.to_string()).into_owned()
 }
 
-fn unread<R: Runner>(door: &Door<R>, caller: &Caller, error: io::Error) -> Problem {
+fn unread<R: Sessions>(door: &Door<R>, caller: &Caller, error: io::Error) -> Problem {
     let error = EngineError::Os { step: "read records", error };
     door.problem(&caller.request, &error.into())
 }
@@ -79,7 +79,7 @@ fn unread<R: Runner>(door: &Door<R>, caller: &Caller, error: io::Error) -> Probl
 fn asked(shown: &Shown, query: &str) -> Result<RecordsQuery, Problem> {
     let unknown = || {
         Problem::request("the query has a part that is not known here").hint(
-            "it may say status, kind, since, until, most (at most 200) and next, as the list before had it",
+            "it may say status, kind, since, until, most (1 to 200) and next, as the list before had it",
         )
     };
     let mut asked = RecordsQuery { most: USUAL, ..RecordsQuery::default() };
@@ -94,8 +94,8 @@ fn asked(shown: &Shown, query: &str) -> Result<RecordsQuery, Problem> {
             "until" => asked.until = Some(value),
             "next" => asked.before = Some(shown.place(&value).ok_or_else(unknown)?),
             "most" => {
-                let most: usize = value.parse().map_err(|_wrong| unknown())?;
-                asked.most = most.clamp(1, MOST);
+                let most = value.parse().ok().filter(|most| (1..=MOST).contains(most));
+                asked.most = most.ok_or_else(unknown)?;
             }
             _ => return Err(unknown()),
         }
@@ -111,10 +111,11 @@ mod tests {
     fn a_query_says_only_what_is_known() {
         let shown = Shown::default();
         let found =
-            asked(&shown, "status=error&since=2026-01-01T10%3A00&most=1000").expect("usable");
+            asked(&shown, "status=error&since=2026-01-01T10%3A00&most=200").expect("usable");
         assert_eq!((found.status.as_deref(), found.most), (Some("error"), MOST));
         assert_eq!(found.since.as_deref(), Some("2026-01-01T10:00"));
-        for wrong in ["tenant=other", "most=x", "next=7", "status", "text=x"] {
+        for wrong in ["tenant=other", "most=x", "most=0", "most=201", "next=7", "status", "text=x"]
+        {
             assert!(asked(&shown, wrong).is_err(), "{wrong}");
         }
     }

@@ -6,19 +6,20 @@
 use axum::http::header::HeaderName;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use carboy_engine::Runner;
+use carboy_engine::Sessions;
 use sha2::{Digest, Sha256};
 use tokio::sync::oneshot;
 
 use super::door::Door;
 use super::entry::Caller;
+use super::known::{End, Known};
 use super::problem::Problem;
 use super::run::{Run, answer};
-use super::tenant::{End, First, Known};
+use super::tenant::First;
 use crate::desk::Event;
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
-const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+pub(super) const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
 /// The longest key.
 const MAX_KEY: usize = 255;
@@ -51,7 +52,7 @@ pub(super) fn with_query(query: &str, body: [u8; 32]) -> [u8; 32] {
 }
 
 /// Answers a request whose key belongs to a run that there is.
-pub(super) async fn answer_again<R: Runner>(
+pub(super) async fn answer_again<R: Sessions>(
     door: &Door<R>,
     caller: &Caller,
     first: First,
@@ -78,7 +79,7 @@ pub(super) async fn answer_again<R: Runner>(
 }
 
 /// The end of a run that goes on also if nobody waits for it.
-pub(super) async fn to_its_end<R: Runner>(mut run: Run<R>) -> Response {
+pub(super) async fn to_its_end<R: Sessions>(mut run: Run<R>) -> Response {
     let (tell, told) = oneshot::channel();
     tokio::spawn(async move {
         let written = loop {

@@ -6,31 +6,36 @@ use axum::body::{Body, Bytes};
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use carboy_engine::{Call, RunError, Runner};
+use carboy_engine::{Call, RunError, Sessions};
 use carboy_protocol::Outcome;
 use tokio::task::JoinSet;
 
 use super::body::SHORT;
 use super::door::Door;
 use super::entry::Caller;
+use super::known::{End, Stop};
 use super::problem::Problem;
 use super::sessions_held::Doing;
 use super::shares::Share;
-use super::tenant::{End, Stop, Tenant, Ticket};
+use super::tenant::{Tenant, Ticket};
 use super::tools::HttpTool;
+use super::uploads::Uploaded;
 use crate::desk::{self, Event, UnderWay};
 use crate::{line, telemetry};
 
+/// What a run keeps until it is over: memory, and uploaded files.
+pub(super) type Held = (Share, Vec<Arc<Uploaded>>);
+
 /// A run under way and all that ends with it.
-pub(super) struct Run<R: Runner> {
+pub(super) struct Run<R: Sessions> {
     door: Arc<Door<R>>,
     /// None when nobody waits for it any more.
     under_way: Option<UnderWay<String>>,
     /// None when it is over.
     ticket: Option<Ticket>,
     caller: Caller,
-    /// What its job takes.
-    room: Option<Share>,
+    /// What its job takes, and uploaded files that it has.
+    held: Option<Held>,
     /// Calls of tools that are under way. They end with it.
     calls: JoinSet<()>,
     /// Its place in a session, if it runs in one.
@@ -38,7 +43,7 @@ pub(super) struct Run<R: Runner> {
 }
 
 /// Its caller went away. It is ended, and counts as the tenant's until it is gone, with all that it used.
-impl<R: Runner> Drop for Run<R> {
+impl<R: Sessions> Drop for Run<R> {
     fn drop(&mut self) {
         let (Some(mut under_way), Some(ticket)) = (self.under_way.take(), self.ticket.take())
         else {
@@ -47,7 +52,7 @@ impl<R: Runner> Drop for Run<R> {
         self.door.metrics.abandoned();
         self.door.desk.cancel(ticket.id());
         let (door, caller) = (self.door.clone(), self.caller.clone());
-        let held = (self.room.take(), self.doing.take());
+        let held = (self.held.take(), self.doing.take());
         let last = async move {
             while let Some(event) = under_way.next().await {
                 if let Event::Ended(Ok(end)) = event
@@ -65,16 +70,16 @@ impl<R: Runner> Drop for Run<R> {
     }
 }
 
-impl<R: Runner> Run<R> {
+impl<R: Sessions> Run<R> {
     pub fn new(
         door: Arc<Door<R>>,
         under_way: UnderWay<String>,
         ticket: Ticket,
         caller: Caller,
-        room: Share,
+        held: Held,
     ) -> Run<R> {
-        let (under_way, ticket, room) = (Some(under_way), Some(ticket), Some(room));
-        Run { door, under_way, ticket, caller, room, doing: None, calls: JoinSet::new() }
+        let (under_way, ticket, held) = (Some(under_way), Some(ticket), Some(held));
+        Run { door, under_way, ticket, caller, held, doing: None, calls: JoinSet::new() }
     }
 
     /// The same run, in a session until it is over.
@@ -94,7 +99,12 @@ impl<R: Runner> Run<R> {
             let event = self.under_way.as_mut()?.next().await?;
             let Event::Call(call) = event else { return Some(event) };
             let tools = &self.door.tools[self.caller.tenant.number];
-            let Some(tool) = tools.get(&call.tool).cloned() else { return Some(Event::Call(call)) };
+            let Some(tool) = tools.get(&call.tool).cloned() else {
+                if let Some(ticket) = &self.ticket {
+                    ticket.tenant().called(ticket.id(), call.call);
+                }
+                return Some(Event::Call(call));
+            };
             while self.calls.try_join_next().is_some() {}
             if let Some(ticket) = &self.ticket {
                 let (door, tenant) = (self.door.clone(), self.caller.tenant.clone());
@@ -121,7 +131,7 @@ impl<R: Runner> Run<R> {
             }
             Err(problem) => End::Failed(problem.clone()),
         };
-        (self.room, self.doing) = (None, None);
+        (self.held, self.doing) = (None, None);
         if let Some(mut ticket) = self.ticket.take() {
             // What failed on our side may have run.
             if written.as_ref().is_err_and(|problem| problem.code != "engine") {
@@ -169,7 +179,7 @@ impl<R: Runner> Run<R> {
     }
 }
 
-fn charge<R: Runner>(door: &Door<R>, ticket: &Ticket, caller: &Caller, outcome: &Outcome) {
+fn charge<R: Sessions>(door: &Door<R>, ticket: &Ticket, caller: &Caller, outcome: &Outcome) {
     door.metrics.outcome(outcome);
     ticket.tenant().used_cpu(outcome.usage.cpu_ms / 1e3);
     if let (Some(telemetry), Some(trace)) = (door.telemetry(), caller.trace) {
@@ -179,7 +189,7 @@ fn charge<R: Runner>(door: &Door<R>, ticket: &Ticket, caller: &Caller, outcome: 
 }
 
 /// Calls a tool for a run, and hands it the answer. What that takes is the tenant's until the run is over.
-async fn call<R: Runner>(
+async fn call<R: Sessions>(
     door: Arc<Door<R>>,
     tenant: Arc<Tenant>,
     run: String,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use axum::Extension;
 use axum::body::{Body, Bytes};
@@ -10,7 +10,7 @@ use axum::extract::{Request, State};
 use axum::http::header::{ACCEPT, HeaderName};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use carboy_engine::{Answer, Runner, new_id};
+use carboy_engine::{Answer, Sessions, new_id};
 use carboy_protocol::{ArtifactWish, FileSource, Job, Policy, Tool, ToolFault};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -22,6 +22,7 @@ use super::body;
 use super::config::Scope;
 use super::door::Door;
 use super::entry::Caller;
+use super::known::{End, Known};
 use super::name::Named;
 use super::pieces::Pieces;
 use super::problem::Problem;
@@ -29,46 +30,17 @@ use super::repeat;
 use super::run::{Run, answer, json_bytes};
 use super::shares::Share;
 use super::stream;
-use super::tenant::{End, Known, Ticket};
+use super::tenant::Ticket;
 use super::tenant_tools;
+use super::uploading;
+use super::uploads::Uploaded;
+use super::wishes::Wishes;
 use crate::desk::{Event, Order, Work};
 
 const RUN: HeaderName = HeaderName::from_static("carboy-run");
 
-/// What a query may say beside the job.
-#[derive(Default)]
-pub(super) struct Wishes {
-    deadline: Option<Duration>,
-    artifacts: ArtifactWish,
-}
-
-impl Wishes {
-    fn of(query: &str) -> Result<Wishes, Problem> {
-        let mut wishes = Wishes { artifacts: ArtifactWish::List, ..Wishes::default() };
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            match (name, value) {
-                ("deadline_ms", number) => {
-                    let number = number.parse().map_err(|_wrong| {
-                        Problem::request("deadline_ms must be a number of milliseconds")
-                    })?;
-                    wishes.deadline = Some(Duration::from_millis(number));
-                }
-                ("artifacts", "none") => wishes.artifacts = ArtifactWish::None,
-                ("artifacts", "list") => wishes.artifacts = ArtifactWish::List,
-                ("artifacts", "keep") => wishes.artifacts = ArtifactWish::Keep,
-                _ => {
-                    return Err(Problem::request("the query has a part that is not known here")
-                        .hint("it may say deadline_ms=NUMBER and artifacts=none, list or keep"));
-                }
-            }
-        }
-        Ok(wishes)
-    }
-}
-
 /// `POST /v1/runs`: runs a job, and answers with its outcome or with everything as it comes.
-pub(super) async fn start<R: Runner>(
+pub(super) async fn start<R: Sessions>(
     State(door): State<Arc<Door<R>>>,
     Extension(caller): Extension<Caller>,
     request: Request,
@@ -84,7 +56,7 @@ pub(super) async fn start<R: Runner>(
 }
 
 /// What a request for a run came to.
-enum Started<R: Runner> {
+enum Started<R: Sessions> {
     /// A run, and its id.
     Run(Box<Run<R>>, String),
     /// The answer of a run that the same request began before.
@@ -92,7 +64,7 @@ enum Started<R: Runner> {
 }
 
 /// The answer of a run: its end, or everything as it comes to whoever waits for it to begin.
-pub(super) async fn respond<R: Runner>(
+pub(super) async fn respond<R: Sessions>(
     mut run: Run<R>,
     id: String,
     begun: Option<oneshot::Receiver<()>>,
@@ -137,7 +109,7 @@ pub(super) fn posted<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result<(T
     Ok((job, named.policy.is_some()))
 }
 
-async fn begin<R: Runner>(
+async fn begin<R: Sessions>(
     door: Arc<Door<R>>,
     caller: &Caller,
     request: Request,
@@ -165,6 +137,14 @@ async fn begin<R: Runner>(
     check_tools(&job.tools, begun.is_some())?;
     tenant_tools::offer(&door.tools[caller.tenant.number], &mut job.tools)?;
     job.policy = lowered(&door, caller, job.policy, has_policy)?;
+    let room = &mut admitted.room;
+    match uploading::hand_in(&door, caller, &mut job.files, &mut job.policy, room).await {
+        Ok(uploads) => admitted.uploads = uploads,
+        Err(problem) => {
+            admitted.ticket.withdraw();
+            return Err(problem);
+        }
+    }
     if let (Some(key), Some(body)) = (&key, body) {
         let digest = repeat::with_query(&query, body);
         if let Err(first) = admitted.ticket.take_key(key, digest) {
@@ -197,10 +177,20 @@ pub(super) struct Admitted {
     room: Share,
     deadline: Option<Instant>,
     artifacts: ArtifactWish,
+    /// Uploaded files that it is given.
+    uploads: Vec<Arc<Uploaded>>,
+}
+
+impl Admitted {
+    /// There is no such run, and never was. What its body takes is given back with the share.
+    pub fn withdraw(self) -> (String, Share) {
+        self.ticket.withdraw();
+        (self.id, self.room)
+    }
 }
 
 /// Takes a place for a run and reads its body.
-pub(super) async fn admit<R: Runner, T: Send + 'static>(
+pub(super) async fn admit<R: Sessions, T: Send + 'static>(
     door: &Door<R>,
     caller: &Caller,
     request: Request,
@@ -226,11 +216,14 @@ pub(super) async fn admit<R: Runner, T: Send + 'static>(
         stop = ticket.stopped() => return Err(stop.problem()),
         read = reading => read?,
     };
-    Ok((Admitted { id, ticket, room, deadline, artifacts: wishes.artifacts }, read))
+    Ok((
+        Admitted { id, ticket, room, deadline, artifacts: wishes.artifacts, uploads: vec![] },
+        read,
+    ))
 }
 
 /// What a caller gets who asks for a policy, or for none.
-pub(super) fn lowered<R: Runner>(
+pub(super) fn lowered<R: Sessions>(
     door: &Door<R>,
     caller: &Caller,
     policy: Policy,
@@ -247,14 +240,14 @@ pub(super) fn lowered<R: Runner>(
 }
 
 /// Starts what was admitted.
-pub(super) fn go<R: Runner>(
+pub(super) fn go<R: Sessions>(
     door: Arc<Door<R>>,
     caller: &Caller,
     admitted: Admitted,
     work: Work,
     begun: Option<oneshot::Sender<()>>,
 ) -> Result<(Run<R>, String), Problem> {
-    let Admitted { id, ticket, room, deadline, artifacts } = admitted;
+    let Admitted { id, ticket, room, deadline, artifacts, uploads } = admitted;
     let order = Order {
         work,
         id: Some(id.clone()),
@@ -271,7 +264,7 @@ pub(super) fn go<R: Runner>(
     if ticket.stop().is_some() {
         door.desk.cancel(&id);
     }
-    Ok((Run::new(door, under_way, ticket, caller.clone(), room), id))
+    Ok((Run::new(door, under_way, ticket, caller.clone(), (room, uploads)), id))
 }
 
 /// What a caller on another host cannot hand in.
@@ -282,7 +275,7 @@ pub(super) fn check_files(
     let on_host = files.values().any(|source| matches!(source, FileSource::Path(_)));
     if on_host || !mounts.is_empty() {
         return Err(Problem::request("files of the server's host cannot be handed to a run")
-            .hint("send their content: {\"files\": {\"a.csv\": {\"text\": \"...\"}}}, or base64"));
+            .hint("send their content: {\"files\": {\"a.csv\": {\"text\": \"...\"}}}, or base64, or name one that was uploaded: {\"sha256\": \"...\"}"));
     }
     Ok(())
 }
@@ -297,7 +290,7 @@ pub(super) fn check_tools(tools: &[Tool], hears_calls: bool) -> Result<(), Probl
 }
 
 /// `GET /v1/runs`: the caller's runs, those under way and those that ended a short time ago.
-pub(super) async fn list<R: Runner>(
+pub(super) async fn list<R: Sessions>(
     State(_): State<Arc<Door<R>>>,
     Extension(caller): Extension<Caller>,
 ) -> Result<Response, Problem> {
@@ -311,24 +304,24 @@ pub(super) async fn list<R: Runner>(
 }
 
 /// `GET /v1/runs/{id}`: how far a run is, or how it ended.
-pub(super) async fn look<R: Runner>(
+pub(super) async fn look<R: Sessions>(
     State(door): State<Arc<Door<R>>>,
     Extension(caller): Extension<Caller>,
     Named(id): Named<String>,
 ) -> Result<Response, Problem> {
     caller.needs(Scope::Read)?;
-    let known = caller.tenant.known(&id).ok_or_else(Problem::not_found)?;
+    let known = caller.tenant.known(&id).ok_or_else(|| Problem::no("run"))?;
     told(&door, &caller, &id, known)
 }
 
 /// `DELETE /v1/runs/{id}`: ends a run. Whoever started it is told how it ended.
-pub(super) async fn end<R: Runner>(
+pub(super) async fn end<R: Sessions>(
     State(door): State<Arc<Door<R>>>,
     Extension(caller): Extension<Caller>,
     Named(id): Named<String>,
 ) -> Result<Response, Problem> {
     caller.needs(Scope::Run)?;
-    let known = caller.tenant.known(&id).ok_or_else(Problem::not_found)?;
+    let known = caller.tenant.known(&id).ok_or_else(|| Problem::no("run"))?;
     let is_under_way = matches!(known, Known::UnderWay(_));
     if is_under_way {
         caller.tenant.stop(&id);
@@ -352,8 +345,8 @@ struct Answered {
     error: Option<ToolFault>,
 }
 
-/// `POST /v1/runs/{id}/answers`: answers a call of a run. What nobody waits for is dropped.
-pub(super) async fn answer_call<R: Runner>(
+/// `POST /v1/runs/{id}/answers`: answers a call that a run waits for.
+pub(super) async fn answer_call<R: Sessions>(
     State(door): State<Arc<Door<R>>>,
     Extension(caller): Extension<Caller>,
     Named(id): Named<String>,
@@ -361,22 +354,28 @@ pub(super) async fn answer_call<R: Runner>(
 ) -> Result<StatusCode, Problem> {
     caller.needs(Scope::Run)?;
     if !matches!(caller.tenant.known(&id), Some(Known::UnderWay(_))) {
-        return Err(Problem::not_found());
+        return Err(Problem::no("run"));
     }
     let (bytes, room) = body::read(&door, &caller, request).await?;
     let (answered, room) =
         body::parse(&door, bytes, room, |bytes| serde_json::from_slice(bytes)).await?;
     let Answered { call, result, error } = answered;
     // A jar may leave its answers unread: they count until its end.
-    if !caller.tenant.answered(&id, room) {
-        return Err(Problem::not_found());
+    match caller.tenant.answers(&id, call, room) {
+        Some(true) => {}
+        Some(false) => {
+            let detail = format!("the run does not wait for an answer to call {call}");
+            return Err(Problem::new(StatusCode::CONFLICT, "call", detail)
+                .hint("answer each event `call` once, with its number"));
+        }
+        None => return Err(Problem::no("run")),
     }
     door.desk.answer(&id, Answer { call, result: error.map_or(Ok(result), Err) });
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// What is known of a run. `id` is one of ours.
-fn told<R: Runner>(
+fn told<R: Sessions>(
     door: &Door<R>,
     caller: &Caller,
     id: &str,
@@ -397,22 +396,6 @@ fn told<R: Runner>(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_query_says_only_what_is_known() {
-        let wishes = Wishes::of("deadline_ms=1500&artifacts=none").expect("usable");
-        assert_eq!(wishes.deadline, Some(Duration::from_millis(1500)));
-        assert!(matches!(wishes.artifacts, ArtifactWish::None));
-        for wrong in [
-            "deadline_ms=-1",
-            "deadline_ms=",
-            "artifacts=all",
-            "wait=1",
-            "deadline_ms=99999999999999999999",
-        ] {
-            assert!(Wishes::of(wrong).is_err(), "{wrong}");
-        }
-    }
 
     #[test]
     fn a_policy_that_is_not_there_is_told_from_an_empty_one() {

@@ -1,14 +1,13 @@
 //! Sessions: open one, run code in it, branch it, keep and go back to its state, end it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Extension;
 use axum::extract::{Path, Request, State};
 use axum::http::header::LOCATION;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
-use carboy_engine::{RequestError, RunError, Sessions};
+use carboy_engine::{RunError, Sessions};
 use carboy_protocol::{Opening, SessionAnswer, SessionAsk};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -20,12 +19,11 @@ use super::entry::Caller;
 use super::problem::Problem;
 use super::run::json_bytes;
 use super::runs::{check_files, lowered, posted};
+use super::sessions_found::{drop_number, find, look, told};
 use super::sessions_held::{Kept, Place};
 use super::tenant::Tenant;
+use super::uploading;
 use crate::desk::{End, Event, UnderWay};
-
-/// How often it is looked which sessions have ended by themselves.
-const LOOK: Duration = Duration::from_secs(5);
 
 /// `POST /v1/sessions`: opens one.
 pub(super) async fn open<R: Sessions>(
@@ -36,14 +34,29 @@ pub(super) async fn open<R: Sessions>(
     caller.needs(Scope::Run)?;
     let unclaimed = Unclaimed::new(&door, &caller, None)?;
     let (bytes, room) = body::read(&door, &caller, request).await?;
-    let ((mut opening, has_policy), _room) =
+    let ((mut opening, has_policy), mut room) =
         body::parse(&door, bytes, room, posted::<Opening>).await?;
     check_files(&opening.files, &opening.mounts)?;
     opening.policy = lowered(&door, &caller, opening.policy, has_policy)?;
+    let (files, policy) = (&mut opening.files, &mut opening.policy);
+    let uploads = uploading::hand_in(&door, &caller, files, policy, &mut room).await?;
+    // What is in its jar is on the disk until that is gone. Nobody else has set it.
+    unclaimed.place.kept.files.set(uploads).ok();
+    created(&*opened(&caller, unclaimed, opening).await?)
+}
+
+/// Opens a session in the place that was taken for it.
+pub(super) async fn opened<R: Sessions>(
+    caller: &Caller,
+    unclaimed: Unclaimed<R>,
+    opening: Opening,
+) -> Result<Arc<Kept>, Problem> {
+    let door = &unclaimed.door;
     let (key, number) = (door.sessions.ask_key(), unclaimed.place.kept.number);
-    let opened = ask(&door, key, number, SessionAsk::Open(Box::new(opening))).await;
+    let wanted = SessionAsk::Open(Box::new(opening));
+    let opened = ask(door, &caller.tenant.name, key, number, wanted).await;
     opened.map_err(|error| door.problem(&caller.request, &error))?;
-    created(&unclaimed.claim())
+    Ok(unclaimed.claim())
 }
 
 /// `GET /v1/sessions`: the caller's sessions, branches among them.
@@ -65,7 +78,7 @@ pub(super) async fn see<R: Sessions>(
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
     caller.needs(Scope::Read)?;
-    Ok(json_bytes(about(&*find(&door, &caller, &id)?).to_string()))
+    Ok(json_bytes(about(&*find(&door, &caller, &id).await?).to_string()))
 }
 
 /// `DELETE /v1/sessions/{id}`: ends it with what runs in it, and its branches if it was not a branch itself.
@@ -75,13 +88,24 @@ pub(super) async fn end<R: Sessions>(
     Path(id): Path<String>,
 ) -> Result<StatusCode, Problem> {
     caller.needs(Scope::Run)?;
-    let kept = find(&door, &caller, &id)?;
+    closed(&door, &caller, &id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Ends a session with what runs in it.
+pub(super) async fn closed<R: Sessions>(
+    door: &Door<R>,
+    caller: &Caller,
+    id: &str,
+) -> Result<(), Problem> {
+    let kept = find(door, caller, id).await?;
     // Before anything is waited for: whoever goes away meanwhile has ended it all the same.
     door.sessions.end(&kept, "it was closed");
-    stop_runs(&door, &caller.tenant, &kept);
-    let closing = ask(&door, door.sessions.ask_key(), kept.number, SessionAsk::Close {}).await;
-    look(&door, |other| other.tenant == kept.tenant);
-    closing.map(|_done| StatusCode::NO_CONTENT).map_err(|error| told(&door, &caller, &error))
+    stop_runs(door, &caller.tenant, &kept);
+    let (key, wanted) = (door.sessions.ask_key(), SessionAsk::Close {});
+    let closing = ask(door, &kept.tenant, key, kept.number, wanted).await;
+    look(door, |other| other.tenant == kept.tenant);
+    closing.map(drop).map_err(|error| told(door, caller, &error))
 }
 
 /// `POST /v1/sessions/{id}/branch`: another that goes on from the same state.
@@ -91,11 +115,20 @@ pub(super) async fn branch<R: Sessions>(
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
     caller.needs(Scope::Run)?;
-    let kept = find(&door, &caller, &id)?;
-    let unclaimed = Unclaimed::new(&door, &caller, Some(kept.id.clone()))?;
+    created(&*branched(&door, &caller, &id).await?)
+}
+
+/// Another session that goes on from the state of this one.
+pub(super) async fn branched<R: Sessions>(
+    door: &Arc<Door<R>>,
+    caller: &Caller,
+    id: &str,
+) -> Result<Arc<Kept>, Problem> {
+    let kept = find(door, caller, id).await?;
+    let unclaimed = Unclaimed::new(door, caller, Some(kept.id.clone()))?;
     let branch = SessionAsk::Branch { session: unclaimed.place.kept.number };
-    of(&door, &caller, &kept, branch).await?;
-    created(&unclaimed.claim())
+    of(door, caller, &kept, branch).await?;
+    Ok(unclaimed.claim())
 }
 
 /// `POST /v1/sessions/{id}/interrupt`: ends the runs that are under way in it. The state is what it was before them.
@@ -105,7 +138,7 @@ pub(super) async fn interrupt<R: Sessions>(
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
     caller.needs(Scope::Run)?;
-    let kept = find(&door, &caller, &id)?;
+    let kept = find(&door, &caller, &id).await?;
     let runs = stop_runs(&door, &caller.tenant, &kept);
     let mut response = json_bytes(json!({ "runs": runs }).to_string());
     *response.status_mut() = StatusCode::ACCEPTED;
@@ -120,7 +153,7 @@ pub(super) async fn variables<R: Sessions>(
 ) -> Result<Response, Problem> {
     // Its code is asked, which is a run.
     caller.needs(Scope::Run)?;
-    let kept = find(&door, &caller, &id)?;
+    let kept = find(&door, &caller, &id).await?;
     match of(&door, &caller, &kept, SessionAsk::Variables {}).await? {
         SessionAnswer::Variables(variables) => {
             let text = json!(variables).to_string();
@@ -138,9 +171,13 @@ pub(super) async fn checkpoints<R: Sessions>(
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
     caller.needs(Scope::Read)?;
-    let kept = find(&door, &caller, &id)?;
-    let names = names(&door, &caller, &kept).await?;
-    Ok(json_bytes(json!({ "names": names }).to_string()))
+    let kept = find(&door, &caller, &id).await?;
+    match of(&door, &caller, &kept, SessionAsk::Checkpoints {}).await? {
+        SessionAnswer::Checkpoints { names } => {
+            Ok(json_bytes(json!({ "names": names }).to_string()))
+        }
+        _ => Err(Problem::engine()),
+    }
 }
 
 /// The name of a checkpoint.
@@ -169,8 +206,7 @@ pub(super) async fn forget<R: Sessions>(
     Path((id, name)): Path<(String, String)>,
 ) -> Result<StatusCode, Problem> {
     caller.needs(Scope::Run)?;
-    let kept = find(&door, &caller, &id)?;
-    has(&door, &caller, &kept, &name).await?;
+    let kept = find(&door, &caller, &id).await?;
     of(&door, &caller, &kept, SessionAsk::Drop { name }).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -183,17 +219,8 @@ pub(super) async fn roll_back<R: Sessions>(
     request: Request,
 ) -> Result<StatusCode, Problem> {
     let (kept, Named { name }) = named(&door, &caller, &id, request).await?;
-    has(&door, &caller, &kept, &name).await?;
     of(&door, &caller, &kept, SessionAsk::Rollback { name }).await?;
     Ok(StatusCode::NO_CONTENT)
-}
-
-/// Looks from time to time which sessions have ended by themselves, and lets go of what they still hold.
-pub(super) async fn watch<R: Sessions>(door: Arc<Door<R>>) {
-    loop {
-        tokio::time::sleep(LOOK).await;
-        look(&door, |_| true);
-    }
 }
 
 async fn named<R: Sessions>(
@@ -203,76 +230,11 @@ async fn named<R: Sessions>(
     request: Request,
 ) -> Result<(Arc<Kept>, Named), Problem> {
     caller.needs(Scope::Run)?;
-    let kept = find(door, caller, id)?;
+    let kept = find(door, caller, id).await?;
     let (bytes, room) = body::read(door, caller, request).await?;
     let (named, _room) =
         body::parse(door, bytes, room, |bytes| serde_json::from_slice(bytes)).await?;
     Ok((kept, named))
-}
-
-async fn names<R: Sessions>(
-    door: &Door<R>,
-    caller: &Caller,
-    kept: &Arc<Kept>,
-) -> Result<Vec<String>, Problem> {
-    match of(door, caller, kept, SessionAsk::Checkpoints {}).await? {
-        SessionAnswer::Checkpoints { names } => Ok(names),
-        _ => Err(Problem::engine()),
-    }
-}
-
-/// A problem if nothing is kept under this name.
-async fn has<R: Sessions>(
-    door: &Door<R>,
-    caller: &Caller,
-    kept: &Arc<Kept>,
-    name: &str,
-) -> Result<(), Problem> {
-    let names = names(door, caller, kept).await?;
-    if names.iter().any(|known| known == name) { Ok(()) } else { Err(Problem::not_found()) }
-}
-
-/// The caller's session with this id, which is not over.
-pub(super) fn find<R: Sessions>(
-    door: &Door<R>,
-    caller: &Caller,
-    id: &str,
-) -> Result<Arc<Kept>, Problem> {
-    let kept = door.sessions.find(&caller.tenant.name, id)?;
-    if let Some(why) = why_over(door, &kept) {
-        let_go(door, &kept, &why);
-        return door.sessions.find(&caller.tenant.name, id);
-    }
-    Ok(kept)
-}
-
-/// Why a session is over, if it is.
-fn why_over<R: Sessions>(door: &Door<R>, kept: &Kept) -> Option<String> {
-    match door.desk.check_session(kept.number) {
-        Err(RunError::Request(RequestError::SessionOver { why })) => Some(why),
-        _ => None,
-    }
-}
-
-/// Lets go of what the sessions of which this is true hold, if they are over.
-fn look<R: Sessions>(door: &Door<R>, wanted: impl Fn(&Kept) -> bool) {
-    for kept in door.sessions.all(wanted) {
-        if let Some(why) = why_over(door, &kept) {
-            let_go(door, &kept, &why);
-        }
-    }
-}
-
-fn let_go<R: Sessions>(door: &Door<R>, kept: &Kept, why: &str) {
-    if door.sessions.end(kept, why) {
-        drop_number(door, kept.number);
-    }
-}
-
-/// Gives a number at the desk back, which ends its session.
-fn drop_number<R: Sessions>(door: &Door<R>, number: u64) {
-    // It is given back at once; nobody need wait for the rest.
-    drop(door.desk.ask(door.sessions.ask_key(), number, SessionAsk::Close {}));
 }
 
 /// Ends the runs that are under way in a session, and says which.
@@ -286,24 +248,25 @@ fn stop_runs<R: Sessions>(door: &Door<R>, tenant: &Tenant, kept: &Kept) -> Vec<S
 }
 
 /// Does something with a session that is open.
-async fn of<R: Sessions>(
+pub(super) async fn of<R: Sessions>(
     door: &Door<R>,
     caller: &Caller,
     kept: &Arc<Kept>,
     wanted: SessionAsk,
 ) -> Result<SessionAnswer, Problem> {
     let doing = kept.begin(door.sessions.ask_key())?;
-    let answer = ask(door, doing.key.clone(), kept.number, wanted).await;
+    let answer = ask(door, &kept.tenant, doing.key.clone(), kept.number, wanted).await;
     answer.map_err(|error| told(door, caller, &error))
 }
 
 async fn ask<R: Sessions>(
     door: &Door<R>,
+    tenant: &str,
     key: String,
     number: u64,
     wanted: SessionAsk,
 ) -> Result<SessionAnswer, RunError> {
-    let asked: Result<UnderWay<String>, _> = door.desk.ask(key, number, wanted);
+    let asked: Result<UnderWay<String>, _> = door.desk.ask_for(tenant, key, number, wanted);
     let mut under_way = asked.map_err(|_taken| RunError::Cancelled)?;
     loop {
         match under_way.next().await {
@@ -312,17 +275,6 @@ async fn ask<R: Sessions>(
             Some(Event::Ended(Ok(_))) | None => return Err(RunError::Cancelled),
             Some(_) => {}
         }
-    }
-}
-
-/// The problem that a session which is open answers with.
-fn told<R: Sessions>(door: &Door<R>, caller: &Caller, error: &RunError) -> Problem {
-    match error {
-        RunError::Request(refused @ RequestError::Session { .. }) => {
-            let problem = Problem::new(StatusCode::CONFLICT, "session", refused.to_string());
-            problem.hint("docs/sessions.md says what a session does and when it ends")
-        }
-        _ => door.problem(&caller.request, error),
     }
 }
 
@@ -345,27 +297,31 @@ fn created(kept: &Kept) -> Result<Response, Problem> {
 }
 
 /// A session that nobody knows of yet. If whoever asked for it goes away, it ends.
-struct Unclaimed<R: Sessions> {
+pub(super) struct Unclaimed<R: Sessions> {
     door: Arc<Door<R>>,
     place: Place,
     is_claimed: bool,
 }
 
 impl<R: Sessions> Unclaimed<R> {
-    fn new(
+    pub fn new(
         door: &Arc<Door<R>>,
         caller: &Caller,
         parent: Option<String>,
     ) -> Result<Unclaimed<R>, Problem> {
         let tenant = &caller.tenant;
         look(door, |kept| kept.tenant == tenant.name);
-        let place = door.sessions.place(&tenant.name, tenant.sessions_at_once, parent)?;
+        let place =
+            door.sessions.place(&tenant.name, tenant.part.of(tenant.sessions_at_once), parent)?;
         Ok(Unclaimed { door: door.clone(), place, is_claimed: false })
     }
 
     fn claim(mut self) -> Arc<Kept> {
         self.is_claimed = true;
-        self.place.fill()
+        match self.door.desk.session_id(self.place.kept.number) {
+            Some(id) => self.place.fill_as(id),
+            None => self.place.fill(),
+        }
     }
 }
 

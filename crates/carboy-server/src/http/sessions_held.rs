@@ -5,13 +5,14 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::http::StatusCode;
 use carboy_engine::new_id;
 
 use super::problem::Problem;
+use super::uploads::Uploaded;
 
 /// How many sessions that are over are remembered, of one tenant and of all.
 const OVER_OF_ONE: usize = 256;
@@ -32,6 +33,10 @@ pub(super) struct Kept {
     /// What it is a branch of.
     pub parent: Option<String>,
     pub since: Instant,
+    /// Whether its id is the runner's: then other doors find it too, and the runner says what became of it.
+    pub is_shared: bool,
+    /// Uploaded files that its jar has: they take their place on the disk for as long.
+    pub files: OnceLock<Vec<Arc<Uploaded>>>,
     /// Not while it is being opened.
     is_open: AtomicBool,
     /// Keys at the desk of what is under way in it: the ids of its runs, and other things.
@@ -114,6 +119,11 @@ impl HeldSessions {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// How many sessions of a tenant there are, those that are being opened among them.
+    pub fn count(&self, tenant: &str) -> usize {
+        self.lock().held.values().filter(|kept| kept.tenant == tenant).count()
+    }
+
     /// A key at the desk for something that is no run.
     pub fn ask_key(&self) -> String {
         format!("{ASK}{}", self.asks.fetch_add(1, Ordering::Relaxed))
@@ -142,6 +152,8 @@ impl HeldSessions {
             number: self.numbers.fetch_add(1, Ordering::Relaxed),
             parent,
             since: Instant::now(),
+            is_shared: false,
+            files: OnceLock::new(),
             is_open: AtomicBool::new(false),
             under_way: Mutex::default(),
         });
@@ -153,7 +165,7 @@ impl HeldSessions {
     pub fn find(&self, tenant: &str, id: &str) -> Result<Arc<Kept>, Problem> {
         let book = self.lock();
         if let Some(kept) = book.held.get(id).filter(|kept| kept.tenant == tenant) {
-            return if kept.is_open() { Ok(kept.clone()) } else { Err(Problem::not_found()) };
+            return if kept.is_open() { Ok(kept.clone()) } else { Err(Problem::no("session")) };
         }
         if let Some(over) = book.over.iter().find(|over| over.id == id && over.tenant == tenant) {
             return Err(ended(&over.why));
@@ -161,7 +173,7 @@ impl HeldSessions {
         if self.is_of_another_process(id) {
             return Err(ended("the server that held it is not this one, or was restarted"));
         }
-        Err(Problem::not_found())
+        Err(Problem::no("session"))
     }
 
     /// Whether this is an id as it is given out, but not by this process.
@@ -195,6 +207,9 @@ impl HeldSessions {
         let mut book = self.lock();
         if book.held.remove(&kept.id).is_none() {
             return false;
+        }
+        if kept.is_shared {
+            return true;
         }
         let (id, tenant) = (kept.id.clone(), kept.tenant.clone());
         let of_it = book.over.iter().filter(|over| over.tenant == tenant).count();
@@ -230,6 +245,30 @@ impl Place {
         self.kept.is_open.store(true, Ordering::Relaxed);
         self.is_filled = true;
         self.kept.clone()
+    }
+
+    /// It is there, under an id of the runner's. If somebody else has put it there already, that is the one.
+    pub fn fill_as(&mut self, id: String) -> Arc<Kept> {
+        let mut book = self.held.lock();
+        if let Some(known) = book.held.get(&id).filter(|known| known.is_open()) {
+            return known.clone();
+        }
+        let own = &self.kept;
+        let kept = Arc::new(Kept {
+            id: id.clone(),
+            tenant: own.tenant.clone(),
+            number: own.number,
+            parent: own.parent.clone(),
+            since: own.since,
+            is_shared: true,
+            files: OnceLock::new(),
+            is_open: AtomicBool::new(true),
+            under_way: Mutex::default(),
+        });
+        book.held.remove(&own.id);
+        book.held.insert(id, kept.clone());
+        self.is_filled = true;
+        kept
     }
 }
 

@@ -15,7 +15,7 @@ use super::entry::Caller;
 use super::problem::Problem;
 use super::run::Run;
 use super::runs::{admit, check_tools, go, respond, wants_events};
-use super::sessions::find;
+use super::sessions_found::find;
 use super::tenant_tools;
 use crate::desk::Work;
 
@@ -44,13 +44,13 @@ async fn begin<R: Sessions>(
     begun: Option<oneshot::Sender<()>>,
 ) -> Result<(Run<R>, String), Problem> {
     caller.needs(Scope::Run)?;
-    find(&door, caller, session)?;
+    find(&door, caller, session).await?;
     let parser = |bytes: &[u8]| serde_json::from_slice::<Piece>(bytes);
     let (admitted, mut piece) = admit(&door, caller, request, parser).await?;
     check_tools(&piece.tools, begun.is_some())?;
     tenant_tools::offer(&door.tools[caller.tenant.number], &mut piece.tools)?;
     // It may have ended while the body came.
-    let kept = find(&door, caller, session)?;
+    let kept = find(&door, caller, session).await?;
     let doing = kept.begin(admitted.id.clone())?;
     let work = Work::Piece(kept.number, Box::new(piece));
     let (run, id) = go(door, caller, admitted, work, begun)?;

@@ -18,6 +18,7 @@ use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 
 use super::shares::{Share, Shares};
+use super::uploads::Uploaded;
 
 /// Of how many runs files are kept, of one tenant and of all, and for how long.
 const RUNS: usize = 64;
@@ -90,18 +91,33 @@ struct Placed {
     at: u64,
 }
 
-/// One file of a run.
+/// One file, as it is read.
 pub(super) struct Found {
     pub artifact: Artifact,
-    content: Arc<Stored>,
+    content: Content,
     at: u64,
 }
 
+/// Where it is, kept until it was read.
+enum Content {
+    Left(Arc<Stored>),
+    Uploaded(File, #[expect(dead_code, reason = "it is removed when nobody has it")] Arc<Uploaded>),
+}
+
 impl Found {
+    /// A file that was uploaded.
+    pub fn uploaded(artifact: Artifact, kept: Arc<Uploaded>, opened: File) -> Found {
+        Found { artifact, content: Content::Uploaded(opened, kept), at: 0 }
+    }
+
     /// Some of its bytes, which must be there. Reads the disk.
     pub fn read(&self, from: u64, count: usize) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; count];
-        self.content.file.read_exact_at(&mut bytes, self.at + from)?;
+        let file = match &self.content {
+            Content::Left(stored) => &stored.file,
+            Content::Uploaded(file, _) => file,
+        };
+        file.read_exact_at(&mut bytes, self.at + from)?;
         Ok(bytes)
     }
 }
@@ -142,7 +158,7 @@ impl Shelf {
         let kept = runs.iter().find(|kept| kept.id == run && kept.since.elapsed() <= TIME)?;
         let Placed { artifact, at } =
             kept.files.iter().find(|file| file.artifact.path == path)?.clone();
-        Some(Found { artifact, content: kept.content.clone(), at })
+        Some(Found { artifact, content: Content::Left(kept.content.clone()), at })
     }
 
     /// The file for a run, which may be new.

@@ -11,7 +11,7 @@ use axum::body::{Body, Bytes, HttpBody};
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
-use carboy_engine::Runner;
+use carboy_engine::Sessions;
 use http_body::Frame;
 use serde::Serialize;
 use serde_json::json;
@@ -26,7 +26,7 @@ use crate::line;
 const BEAT: Duration = Duration::from_secs(15);
 
 /// Answers with the events of a run, from when it has begun. One that is refused before that is a plain answer.
-pub(super) async fn answer<R: Runner>(
+pub(super) async fn answer<R: Sessions>(
     mut run: Run<R>,
     id: String,
     begun: oneshot::Receiver<()>,
@@ -48,7 +48,7 @@ pub(super) async fn answer<R: Runner>(
 }
 
 /// Passes on what the run says, until its end or until nobody listens. Then the run is dropped, which ends it.
-async fn pass_on<R: Runner>(
+async fn pass_on<R: Sessions>(
     mut run: Run<R>,
     id: String,
     mut first: Option<Event>,

@@ -3,17 +3,18 @@
 //! Everything is kept by tenant, so a run of another cannot be found, and one that asks for much pushes out only
 //! what is its own.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use axum::body::Bytes;
 use axum::http::StatusCode;
 use carboy_protocol::Policy;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use super::bucket::Bucket;
 use super::config::TenantConfig;
+use super::known::{End, Known, Stop};
+use super::part::Part;
 use super::problem::Problem;
 use super::shares::Share;
 
@@ -25,41 +26,14 @@ const RECENT_TIME: Duration = Duration::from_secs(600);
 /// How many sources of one tenant are checked at once, or wait for that.
 const CHECKS: usize = 4;
 
-/// How a run that is over ended.
-#[derive(Clone, Debug)]
-pub(super) enum End {
-    /// With an outcome, as JSON.
-    Outcome(Bytes),
-    /// Without one: a problem.
-    Failed(Problem),
-    /// Its caller went away.
-    Abandoned,
-}
-
-/// What is known of a run.
-#[derive(Clone, Debug)]
-pub(super) enum Known {
-    /// Under way for so long.
-    UnderWay(Duration),
-    /// Over.
-    Ended(End),
-}
-
-/// Why a run is ended before its own end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stop {
-    /// Somebody asked for it.
-    Cancelled,
-    /// Everything is.
-    Ending,
-}
-
 /// A run under way.
 struct Begun {
     stop: watch::Sender<Option<Stop>>,
     since: Instant,
     /// What its answers take: a run may have them for as long as it likes.
     answers: Option<Share>,
+    /// Calls that its client was told of and has not answered.
+    calls: HashSet<u64>,
 }
 
 struct Recent {
@@ -102,6 +76,8 @@ pub(super) struct Tenant {
     pub ceiling: Policy,
     pub runs_at_once: usize,
     pub sessions_at_once: usize,
+    /// What of its quota this server may give out, and what it was asked for.
+    pub part: Part,
     /// Places for sources to be checked.
     checks: Arc<Semaphore>,
     state: Mutex<State>,
@@ -118,6 +94,7 @@ impl Tenant {
             ceiling: config.ceiling.clone(),
             runs_at_once: config.runs_at_once,
             sessions_at_once: config.sessions_at_once,
+            part: Part::default(),
             checks: Arc::new(Semaphore::new(CHECKS)),
             state: Mutex::new(State {
                 is_ending: false,
@@ -146,22 +123,21 @@ impl Tenant {
         if state.is_ending {
             return Err(Problem::ending());
         }
-        if state.under_way.len() >= self.runs_at_once {
-            let detail = format!(
-                "{} runs are under way, as many as this tenant may have",
-                self.runs_at_once
-            );
+        self.part.ask();
+        let most = self.part.of(self.runs_at_once);
+        if state.under_way.len() >= most {
+            let detail = format!("{most} runs are under way, as many as this tenant may have");
             return Err(refused(detail).again_in(Duration::from_secs(1)));
         }
         if let Some(cpu) = &mut state.cpu {
-            cpu.fill(now);
+            cpu.fill(now, self.part.share());
             if cpu.level <= 0.0 {
                 let wait = cpu.wait_for(0.01);
                 return Err(refused("the tenant's processor time is used up".into()).again_in(wait));
             }
         }
         if let Some(starts) = &mut state.starts {
-            starts.fill(now);
+            starts.fill(now, self.part.share());
             if starts.level < 1.0 {
                 let wait = starts.wait_for(1.0);
                 return Err(
@@ -171,7 +147,9 @@ impl Tenant {
             starts.level -= 1.0;
         }
         let (stop, stopped) = watch::channel(None);
-        state.under_way.insert(id.clone(), Begun { stop, since: now, answers: None });
+        state
+            .under_way
+            .insert(id.clone(), Begun { stop, since: now, answers: None, calls: HashSet::new() });
         Ok(Ticket { tenant: self.clone(), id, key: None, stopped, end: Some(End::Abandoned) })
     }
 
@@ -228,6 +206,19 @@ impl Tenant {
         (under_way, state.recent.iter().rev().map(|recent| recent.id.clone()).collect())
     }
 
+    /// Notes that the client of a run is told of a call.
+    pub fn called(&self, id: &str, call: u64) {
+        if let Some(begun) = self.lock().under_way.get_mut(id) {
+            begun.calls.insert(call);
+        }
+    }
+
+    /// Takes an answer to a call. Whether the run waits for it; `None` if there is no such run.
+    pub fn answers(&self, id: &str, call: u64, room: Share) -> Option<bool> {
+        let waits = self.lock().under_way.get_mut(id)?.calls.remove(&call);
+        if waits { self.answered(id, room).then_some(true) } else { Some(false) }
+    }
+
     /// Notes that an answer was handed to a run. Whether it is under way.
     pub fn answered(&self, id: &str, room: Share) -> bool {
         let mut state = self.lock();
@@ -245,10 +236,18 @@ impl Tenant {
         self.lock().under_way.len()
     }
 
+    /// Seconds of processor time that it may use now, if it has such a quota.
+    pub fn cpu_left(&self) -> Option<f64> {
+        let mut state = self.lock();
+        let cpu = state.cpu.as_mut()?;
+        cpu.fill(Instant::now(), self.part.share());
+        Some(cpu.level)
+    }
+
     /// Counts processor time that a run has used.
     pub fn used_cpu(&self, seconds: f64) {
         if let Some(cpu) = &mut self.lock().cpu {
-            cpu.fill(Instant::now());
+            cpu.fill(Instant::now(), self.part.share());
             cpu.level -= seconds;
         }
     }
@@ -383,10 +382,26 @@ impl Drop for Ticket {
 
 #[cfg(test)]
 mod tests {
+    use axum::body::Bytes;
+
     use super::*;
 
     fn tenant(config: TenantConfig) -> Arc<Tenant> {
         Arc::new(Tenant::new(0, "a".into(), &config))
+    }
+
+    #[test]
+    fn a_server_that_shares_a_quota_gives_out_its_part() {
+        let tenant = tenant(TenantConfig { runs_at_once: 4, ..TenantConfig::default() });
+        tenant.part.set(0.5);
+        let now = Instant::now();
+        let _held: Vec<_> =
+            ["a", "b"].map(|id| tenant.admit(id.into(), now).expect("a place")).into();
+        let refused = tenant.admit("c".into(), now).err().expect("it is refused");
+        assert_eq!(refused.code, "quota");
+        assert_eq!(tenant.part.asked(), 3, "what is refused is wanted too");
+        tenant.part.set(1.0);
+        assert!(tenant.admit("c".into(), now).is_ok());
     }
 
     #[test]

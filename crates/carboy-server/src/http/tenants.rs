@@ -81,6 +81,19 @@ impl Tenants {
         &self.all
     }
 
+    /// Tenants for whom nobody can speak any more: they have keys, and each has expired.
+    pub fn locked_out(&self, now: SystemTime) -> Vec<String> {
+        let expired = |key: &&Key| key.expires.is_some_and(|expires| expires <= now);
+        let of = |tenant: &Arc<Tenant>| -> Vec<_> {
+            self.keys.iter().filter(|key| key.tenant.number == tenant.number).collect()
+        };
+        let is_out = |tenant: &&Arc<Tenant>| {
+            let keys = of(tenant);
+            !keys.is_empty() && keys.iter().all(expired)
+        };
+        self.all.iter().filter(is_out).map(|tenant| tenant.name.clone()).collect()
+    }
+
     /// Whose key this is. How long it takes does not depend on which key it is, or how near to one.
     pub fn find(&self, presented: &str, now: SystemTime) -> Found {
         let digest = key::digest(presented);
@@ -168,6 +181,8 @@ mod tests {
             matches!(tenants.find(key, before), Found::Valid(tenant, _) if tenant.name == "acme")
         );
         assert!(matches!(tenants.find(key, end), Found::Expired));
+        assert!(tenants.locked_out(before).is_empty());
+        assert_eq!(tenants.locked_out(end), ["acme"]);
         assert!(matches!(tenants.find(other, UNIX_EPOCH), Found::Unknown));
         assert!(matches!(tenants.find("", UNIX_EPOCH), Found::Unknown));
     }

@@ -68,7 +68,7 @@ impl std::fmt::Debug for Secret {
 }
 
 impl Secret {
-    fn read(&self) -> Result<String, String> {
+    pub(super) fn read(&self) -> Result<String, String> {
         match self {
             Secret::Value(value) => Ok(value.clone()),
             Secret::Env(name) => {

@@ -8,7 +8,7 @@ use axum::http::Method;
 use axum::http::header::HeaderName;
 use axum::middleware::Next;
 use axum::response::Response;
-use carboy_engine::Runner;
+use carboy_engine::Sessions;
 
 use super::door::Door;
 use super::entry::{REQUEST_ID, Whose};
@@ -20,7 +20,7 @@ const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 /// What probes ask, again and again: told only if the answer is no.
 const PROBES: [&str; 2] = ["/healthz", "/readyz"];
 
-pub(super) async fn watch<R: Runner>(
+pub(super) async fn watch<R: Sessions>(
     State(door): State<Arc<Door<R>>>,
     mut request: Request,
     next: Next,

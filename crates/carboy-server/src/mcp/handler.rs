@@ -52,12 +52,12 @@ impl<P: Place> Handler<P> {
             }
             Name::ListFiles => {
                 let ListFiles { run } = read(arguments)?;
-                let files = self.place.shelf().and_then(|shelf| shelf.list(&run));
+                let files = self.place.files(&run);
                 files.map(|files| answer::files(&run, &files)).ok_or_else(|| no_file(&run))
             }
             Name::ReadFile => {
                 let ReadFile { run, path, offset } = read(arguments)?;
-                let kept = self.place.shelf().and_then(|shelf| shelf.get(&run, &path));
+                let kept = self.place.file(&run, &path).await.map_err(told)?;
                 let kept = kept.ok_or_else(|| no_file(&format!("{run}, {path}")))?;
                 Ok(answer::file(&run, &kept, offset))
             }

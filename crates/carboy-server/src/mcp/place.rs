@@ -1,16 +1,15 @@
 //! Where calls are carried out, for one caller: at the desk of this process, or at that of an HTTP door.
 
-use std::future::ready;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use carboy_engine::{EngineError, RequestError, RunError, Sessions};
 use carboy_protocol::pipe::RunFailure;
-use carboy_protocol::{ArtifactWish, Job, Opening, Outcome, Piece, Reply, SessionAsk};
+use carboy_protocol::{Artifact, ArtifactWish, Job, Opening, Outcome, Piece, Reply, SessionAsk};
 use tokio_util::sync::CancellationToken;
 
 use super::about::About;
-use super::shelf::Shelf;
+use super::shelf::{Kept, Shelf};
 use crate::desk::{Desk, End, Event, Order, Taken, UnderWay, Work};
 
 /// Where the calls of one caller are carried out. Where files or sessions are not offered, nobody asks for them.
@@ -25,52 +24,49 @@ pub(crate) trait Place: Send + Sync + 'static {
         stop: &CancellationToken,
     ) -> impl Future<Output = Result<Outcome, RunFailure>> + Send;
 
-    /// The files that runs left.
-    fn shelf(&self) -> Option<&Shelf> {
-        None
-    }
+    /// The files that a run left, if any are kept.
+    fn files(&self, run: &str) -> Option<Vec<Artifact>>;
+
+    /// One of them.
+    fn file(
+        &self,
+        run: &str,
+        path: &str,
+    ) -> impl Future<Output = Result<Option<Kept>, RunFailure>> + Send;
 
     /// Runs a piece of a session's code.
     fn run_in(
         &self,
         session: &str,
-        _piece: Piece,
-        _stop: &CancellationToken,
-    ) -> impl Future<Output = Result<Reply, RunFailure>> + Send {
-        ready(Err(none(session).failure()))
-    }
+        piece: Piece,
+        stop: &CancellationToken,
+    ) -> impl Future<Output = Result<Reply, RunFailure>> + Send;
 
     /// Opens a session, and gives its name.
     fn open(
         &self,
-        _opening: Opening,
-        _stop: &CancellationToken,
-    ) -> impl Future<Output = Result<String, RunFailure>> + Send {
-        ready(Err(none("").failure()))
-    }
+        opening: Opening,
+        stop: &CancellationToken,
+    ) -> impl Future<Output = Result<String, RunFailure>> + Send;
 
     /// Opens a session that goes on from another's state, and gives its name.
     fn branch(
         &self,
         of: &str,
-        _stop: &CancellationToken,
-    ) -> impl Future<Output = Result<String, RunFailure>> + Send {
-        ready(Err(none(of).failure()))
-    }
+        stop: &CancellationToken,
+    ) -> impl Future<Output = Result<String, RunFailure>> + Send;
 
     /// Does something with a session.
     fn ask(
         &self,
         session: &str,
-        _ask: SessionAsk,
-        _stop: &CancellationToken,
-    ) -> impl Future<Output = Result<(), RunFailure>> + Send {
-        ready(Err(none(session).failure()))
-    }
+        ask: SessionAsk,
+        stop: &CancellationToken,
+    ) -> impl Future<Output = Result<(), RunFailure>> + Send;
 }
 
 /// The desk of this process, for its one client.
-pub(super) struct Own<R> {
+pub(super) struct Own<R: Sessions> {
     desk: Arc<Desk<R>>,
     about: About,
     shelf: Arc<Shelf>,
@@ -141,8 +137,12 @@ impl<R: Sessions> Place for Own<R> {
         &self.about
     }
 
-    fn shelf(&self) -> Option<&Shelf> {
-        Some(&self.shelf)
+    fn files(&self, run: &str) -> Option<Vec<Artifact>> {
+        self.shelf.list(run)
+    }
+
+    async fn file(&self, run: &str, path: &str) -> Result<Option<Kept>, RunFailure> {
+        Ok(self.shelf.get(run, path))
     }
 
     async fn run(&self, job: Job, stop: &CancellationToken) -> Result<Outcome, RunFailure> {

@@ -112,20 +112,23 @@ async fn answers_that_a_jar_does_not_read_are_bounded_too() {
     })
     .await;
     let mut client = server.connect().await;
-    client.send(&post("acme", "hold")).await;
-    one(&server.begun).await;
-    let list = server.ask(&get("acme", "/v1/runs")).await.json();
-    let path = format!("/v1/runs/{}/answers", list["under_way"][0]["id"].as_str().unwrap());
-    let body = format!(r#"{{"call": 1}}{}"#, " ".repeat(40 << 10));
     let json = "Content-Type: application/json\r\nConnection: close\r\n";
-    let answer = request("acme", "POST", &path, json, &body);
+    let body = r#"{"code": "unread", "tools": [{"name": "add"}]}"#;
+    let events = format!("{json}Accept: text/event-stream\r\n");
+    client.send(&request("acme", "POST", "/v1/runs", &events, body)).await;
+    let begin = client.read_until(|text| text.matches("event: call\n").count() == 2).await;
+    let id = begin.split("\"id\":\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+    let answer = |call: u32| {
+        let body = format!(r#"{{"call": {call}}}{}"#, " ".repeat(40 << 10));
+        request("acme", "POST", &format!("/v1/runs/{id}/answers"), json, &body)
+    };
     let mut answering = server.connect().await;
-    answering.send(&answer).await;
+    answering.send(&answer(1)).await;
     assert!(answering.is_closed().await.starts_with("HTTP/1.1 204 "));
-    let refused = server.ask(&answer).await;
+    let refused = server.ask(&answer(2)).await;
     assert_eq!((refused.status, refused.code().as_str()), (503, "bodies"));
     server.release.add_permits(1);
-    assert_eq!(client.answer().await.status, 200);
+    assert!(client.is_closed().await.contains("event: outcome\n"));
     let padded = format!(r#"{{"code": "ok"}}{}"#, " ".repeat(40 << 10));
     assert_eq!(server.ask(&request("acme", "POST", "/v1/runs", json, &padded)).await.status, 200);
     server.end().await;

@@ -248,6 +248,40 @@ async fn our_own_failure_is_told_to_the_operator_and_not_to_the_caller() {
 }
 
 #[tokio::test]
+async fn a_body_is_an_object_and_what_is_missing_is_named() {
+    let server = Server::start(|_| {}).await;
+    let json = "Content-Type: application/json\r\n";
+    for (path, body) in
+        [("/v1/runs", r#"["1"]"#), ("/v1/sessions", "[]"), ("/v1/check", r#" ["1"]"#)]
+    {
+        let answer = server.ask(&request("acme", "POST", path, json, body)).await;
+        assert_eq!((answer.status, answer.code().as_str()), (400, "request"), "{path}");
+    }
+    for (path, what) in [
+        ("/v1/runs/1", "run"),
+        ("/v1/runs/1/files", "run"),
+        ("/v1/runs/1/files/a.csv", "file"),
+        ("/v1/sessions/1", "session"),
+        ("/v1/records/1", "record"),
+    ] {
+        let answer = server.ask(&get("acme", path)).await;
+        assert_eq!((answer.status, answer.code().as_str()), (404, "not_found"), "{path}");
+        assert!(answer.body.contains(&format!("there is no {what} ")), "{answer:?}");
+    }
+    server.end().await;
+}
+
+#[tokio::test]
+async fn what_the_host_does_not_have_is_refused_as_a_request() {
+    let server = Server::start(|_| {}).await;
+    let answer = server.run("acme", "demand").await;
+    assert_eq!((answer.status, answer.code().as_str()), (400, "request"));
+    assert!(answer.body.contains("`cgroup`") && !answer.body.contains("secret"), "{answer:?}");
+    assert!(server.behind.log.lock().unwrap().is_empty());
+    server.end().await;
+}
+
+#[tokio::test]
 async fn a_policy_is_lowered_to_the_tenants_ceiling() {
     let limits = Limits { wall_ms: 5000, ..Limits::default() };
     let ceiling = Policy { walls: Walls::Nested, limits, ..Policy::default() };
@@ -306,6 +340,9 @@ async fn what_is_counted_is_told_to_who_may_watch() {
         "carboy_ready 1\n",
         "carboy_tenant_runs{tenant=\"acme\"} 0\n",
         "carboy_tenant_runs_most{tenant=\"acme\"} 64\n",
+        "carboy_tenant_sessions{tenant=\"acme\"} 0\n",
+        "carboy_tenant_sessions_most{tenant=\"acme\"} 16\n",
+        "# TYPE carboy_tenant_cpu_seconds_left gauge\n",
     ] {
         assert!(answer.body.contains(line), "{line} is not in {}", answer.body);
     }
@@ -319,13 +356,22 @@ async fn a_door_that_closes_answers_what_it_accepted() {
     holding.send(&post("acme", "hold")).await;
     one(&server.begun).await;
     server.closing.send(Closing::Drain).unwrap();
-    // Who has nothing under way is let go, and nobody new comes in.
+    // Who has nothing under way is let go, and whoever comes is told that the server ends.
     assert_eq!(idle.is_closed().await, "");
-    assert!(server.refuses().await);
+    let late = server.run("acme", "ok").await;
+    assert_eq!((late.status, late.code().as_str()), (503, "ending"));
+    assert_eq!((late.header("retry-after"), late.header("connection")), (Some("1"), Some("close")));
+    let ready = server.ask(&get("acme", "/readyz")).await;
+    assert_eq!((ready.status, ready.code().as_str()), (503, "not_ready"));
+    assert_eq!(server.ask(&get("acme", "/healthz")).await.status, 200);
+    let silent = server.connect().await;
     assert!(!server.task.is_finished());
     server.release.add_permits(1);
     assert_eq!(holding.answer().await.status, 200);
+    let address = server.address.clone();
     within(server.task).await.unwrap();
+    assert!(tokio::net::TcpStream::connect(&address).await.is_err());
+    drop(silent);
 }
 
 #[tokio::test]

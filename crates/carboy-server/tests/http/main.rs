@@ -5,10 +5,13 @@
 mod bounds;
 mod door;
 mod files;
+mod jobs;
 mod overload;
 mod records;
 mod repeats;
 mod server;
 mod sessions;
+mod shared;
 mod streams;
 mod tls;
+mod uploads;

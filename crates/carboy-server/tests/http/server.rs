@@ -1,14 +1,16 @@
 //! A door on loopback, the runner behind it, and a client that sends exactly what it is told.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use carboy_engine::{
-    Artifacts, Busy, Call, Chunk, EngineError, Load, RunError, RunOptions, Runner, Session,
-    Sessions, Stream,
+    Artifacts, Busy, Call, Chunk, EngineError, Load, RunError, RunOptions, Runner, Sessions, Stream,
 };
 use carboy_protocol::pipe::FromEngine;
-use carboy_protocol::{Artifact, Job, Opening, Outcome, Policy, PythonVersion, Usage};
+use carboy_protocol::{
+    Artifact, FileSource, Job, Opening, Outcome, Policy, PythonVersion, SetupFault, Usage,
+};
 use carboy_server::Desk;
 use carboy_server::http::{
     self, Closing, Door, DoorConfig, KeyConfig, Listener, Scope, Standing, TenantConfig,
@@ -20,6 +22,8 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 
+use crate::shared::{Elsewhere, Shared, found};
+
 /// Longer than anything here takes: tests wait for what is to happen.
 pub const LONG: Duration = Duration::from_secs(60);
 
@@ -30,7 +34,10 @@ pub const LONG_TEXT: usize = 12 << 20;
 #[derive(Default)]
 pub struct Behind {
     pub policies: Mutex<Vec<Policy>>,
+    /// The files of the last job or session.
+    pub files: Mutex<BTreeMap<String, FileSource>>,
     pub log: Mutex<Vec<String>>,
+    pub elsewhere: Arc<Elsewhere>,
 }
 
 /// Does what the code of its job says.
@@ -87,8 +94,9 @@ impl Runner for Scripted {
     async fn run_with(&self, job: Job, mut options: RunOptions) -> Result<Outcome, RunError> {
         let mut dropped = Dropped(Some(self.dropped.clone()));
         self.behind.policies.lock().unwrap().push(job.policy);
+        *self.behind.files.lock().unwrap() = job.files;
         self.begun.add_permits(1);
-        if !["busy", "engine", "panic"].contains(&job.code.as_str())
+        if !["busy", "demand", "engine", "panic"].contains(&job.code.as_str())
             && let Some(begun) = options.begun.take()
         {
             begun.send(()).unwrap();
@@ -103,6 +111,13 @@ impl Runner for Scripted {
         let script = async {
             match job.code.as_str() {
                 "busy" => Err(Busy { waiting: 3, retry_after: Duration::from_millis(1500) }.into()),
+                "demand" => Err(EngineError::Walls(SetupFault {
+                    layer: "cgroup".into(),
+                    step: "policy".into(),
+                    object: "cgroup".into(),
+                    answer: "/secret/path of the host".into(),
+                })
+                .into()),
                 "engine" => {
                     let error = std::io::Error::other("/secret/path of the host");
                     Err(EngineError::Os { step: "test", error }.into())
@@ -132,6 +147,17 @@ impl Runner for Scripted {
                     let answer = host.answers.recv().await.unwrap();
                     assert_eq!(answer.call, 7);
                     Ok(Outcome { result: answer.result.unwrap(), ..answer_of })
+                }
+                "unread" => {
+                    let host = options.tools.take().unwrap();
+                    let raw = |text: &str| RawValue::from_string(text.into()).unwrap();
+                    for call in 1..=2 {
+                        let (args, kwargs) = (raw("[]"), raw("{}"));
+                        let call = Call { call, tool: "add".into(), args, kwargs };
+                        host.calls.send(call).await.unwrap();
+                    }
+                    self.release.acquire().await.unwrap().forget();
+                    answer
                 }
                 "long" => {
                     let mut long = answer_of;
@@ -171,8 +197,15 @@ impl Runner for Scripted {
 }
 
 impl Sessions for Scripted {
-    async fn session_with(&self, opening: Opening) -> Result<Session, RunError> {
+    type Session = Shared;
+
+    async fn attach(&self, tenant: &str, id: &str) -> Result<Option<Shared>, RunError> {
+        found(&self.behind.elsewhere, tenant, id)
+    }
+
+    async fn session_with(&self, opening: Opening, _: &str) -> Result<Shared, RunError> {
         self.behind.policies.lock().unwrap().push(opening.policy);
+        *self.behind.files.lock().unwrap() = opening.files;
         let mut dropped = Dropped(Some(self.dropped.clone()));
         self.begun.add_permits(1);
         self.release.acquire().await.unwrap().forget();
@@ -186,9 +219,10 @@ pub struct Server {
     pub begun: Arc<Semaphore>,
     pub release: Arc<Semaphore>,
     pub dropped: Arc<Semaphore>,
+    pub jobs: Arc<crate::jobs::Scripted>,
     pub closing: watch::Sender<Closing>,
     pub task: JoinHandle<()>,
-    address: String,
+    pub address: String,
 }
 
 /// A key of this name: every test may know it.
@@ -227,12 +261,14 @@ impl Server {
         });
         let door = Door::new(Desk::new(runner), PythonVersion::NEWEST, &config, log).unwrap();
         door.show_records(Arc::new(crate::records::Numbered));
+        let jobs = Arc::new(crate::jobs::Scripted::default());
+        door.offer_jobs(jobs.clone());
         door.set_standing(Standing::Ready);
         let listener = Listener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.place().unwrap().strip_prefix("http://").unwrap().to_owned();
         let (closing, closed) = watch::channel(Closing::Open);
         let task = tokio::spawn(http::serve(door, listener, closed));
-        Server { behind, begun, release, dropped, closing, task, address }
+        Server { behind, begun, release, dropped, jobs, closing, task, address }
     }
 
     pub async fn connect(&self) -> Client {
@@ -244,10 +280,6 @@ impl Server {
         let socket = TcpSocket::new_v4().unwrap();
         socket.set_recv_buffer_size(4096).unwrap();
         Client(socket.connect(self.address.parse().unwrap()).await.unwrap())
-    }
-
-    pub async fn refuses(&self) -> bool {
-        TcpStream::connect(&self.address).await.is_err()
     }
 
     /// One request on a connection of its own.
@@ -358,7 +390,7 @@ impl Client {
         String::from_utf8(text).unwrap()
     }
 
-    /// One answer with a length.
+    /// One answer with a length, or without a body.
     pub async fn answer(&mut self) -> Answer {
         let of = |text: &str| {
             let (head, body) = text.split_once("\r\n\r\n")?;
@@ -367,7 +399,10 @@ impl Client {
                 head: head.into(),
                 body: body.into(),
             };
-            let length: usize = answer.header("content-length")?.parse().ok()?;
+            let length: usize = match answer.status {
+                204 => 0,
+                _ => answer.header("content-length")?.parse().ok()?,
+            };
             (answer.body.len() >= length).then_some(answer)
         };
         let text = self.read_until(|text| of(text).is_some()).await;

@@ -90,6 +90,8 @@ async fn a_call_is_told_on_the_stream_and_answered_beside_it() {
     let right = r#"{"call": 7, "result": {"sum": 3}}"#;
     assert_eq!(server.ask(&answer("other", right)).await.status, 404);
     assert_eq!(server.ask(&answer("acme", r#"{"call": "7"}"#)).await.status, 400);
+    let unasked = server.ask(&answer("acme", r#"{"call": 8, "result": 1}"#)).await;
+    assert_eq!((unasked.status, unasked.code().as_str()), (409, "call"));
     let mut answering = server.connect().await;
     answering.send(&answer("acme", right)).await;
     let said = answering.read_until(|text| text.ends_with("\r\n\r\n")).await;

@@ -1,7 +1,9 @@
 //! Measuring: the parts of `carboy bench`, each in one run on one machine.
 
 mod files;
+pub mod fleet;
 mod guard;
+pub mod load;
 mod peers;
 mod samples;
 mod serve;
@@ -19,6 +21,7 @@ use serde_json::{Map, Value, json};
 pub use samples::{JOB, Samples};
 
 use crate::failure::Failure;
+use crate::paint::Paint;
 
 const BARE: &str = include_str!("bare.py");
 /// Between two runs of a paced measure: the shelf fills again meanwhile.
@@ -43,6 +46,10 @@ pub enum BenchPart {
 /// What has a report of its own.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Subject {
+    /// Runs by a gateway, a broker and workers, beside the same runs by one server; the exit code says whether targets are met
+    Fleet,
+    /// A server under three times what it can do; the exit code says whether it held
+    Load,
     /// Runs over HTTP, beside the same runs by the engine alone
     Serve,
     /// Runs in a session, branches and rollbacks, beside bare forks with as much live data
@@ -272,4 +279,17 @@ pub fn machine(python: &Path) -> Value {
         "python": version.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).ok(),
         "carboy": env!("CARGO_PKG_VERSION"),
     })
+}
+
+/// The same for a person.
+pub fn machine_lines(machine: &Value, paint: Paint) -> String {
+    let word = |value: &Value| value.as_str().unwrap_or("unknown").to_owned();
+    format!(
+        "{}\n  Linux {}, {} processors, {}\n  CPython {}\n\n",
+        paint.bold("machine"),
+        word(&machine["kernel"]),
+        machine["processors"],
+        word(&machine["processor"]),
+        word(&machine["python"]).lines().next().unwrap_or_default(),
+    )
 }

@@ -42,7 +42,12 @@ impl Served {
     }
 
     /// A server with settings, whose clocks are out of the way.
-    fn with_settings(listen: &str, folder: Folder) -> Served {
+    pub(crate) fn with_settings(listen: &str, folder: Folder) -> Served {
+        Served::with_options(&[], listen, folder)
+    }
+
+    /// The same with more options.
+    pub(crate) fn with_options(more: &[&str], listen: &str, folder: Folder) -> Served {
         let key = "the key of this test";
         let settings = format!(
             "[tenants.test]\nkeys = [{{ sha256 = \"{}\", scopes = [\"run\", \"read\", \"metrics\"] }}]\n\
@@ -53,7 +58,8 @@ impl Served {
         let settings_in = Folder::new();
         let file = settings_in.0.join("serve.toml");
         std::fs::write(&file, settings).unwrap();
-        let mut served = Served::of(&["--config", file.to_str().unwrap()], listen, folder);
+        let options = [&["--config", file.to_str().unwrap()], more].concat();
+        let mut served = Served::of(&options, listen, folder);
         served.key = key.into();
         served
     }
@@ -316,4 +322,60 @@ fn settings_that_cannot_be_used_are_named_before_anything_is_served() {
     let output = Command::new(program()).args(["serve", "--new-key"]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("carboy_") && text.contains("sha256 = \""), "{text}");
+}
+
+#[test]
+fn a_module_that_cannot_be_preloaded_ends_the_server() {
+    if !belongs_here(&["user", "root-nested"]) {
+        return;
+    }
+    let output = Command::new(program())
+        .args(["serve", "--listen", "127.0.0.1:0", "--walls", walls().as_str()])
+        .args(["--preload", "there_is_no_such_module", "--python"])
+        .arg(python())
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("error: cannot preload there_is_no_such_module"), "{said}");
+}
+
+#[test]
+fn an_uploaded_file_is_handed_in_as_it_lies_on_the_disk() {
+    if !belongs_here(&["root", "user-nested"]) {
+        return;
+    }
+    let server = Served::start();
+    server.wait_for("/readyz", "ready");
+    // More than a job may bring along by itself.
+    let much = "0123456789abcdef".repeat((33 << 20) / 16);
+    let (status, told) = server.ask("POST", "/v1/files", &much);
+    assert_eq!(status, 201, "{told}");
+    let told: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(told["bytes"], much.len());
+    let code = "text = open('much.txt').read()\nresult = [len(text), text[-4:]]";
+    let files = json!({ "much.txt": { "sha256": told["sha256"] } });
+    for _ in 0..2 {
+        let job = json!({ "code": code, "files": files }).to_string();
+        let (status, body) = server.ask("POST", "/v1/runs", &job);
+        assert_eq!(status, 200, "{body}");
+        let outcome: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!(outcome["result"], json!([much.len(), "cdef"]), "{body}");
+    }
+    if walls() == carboy_protocol::Walls::Full {
+        let (status, body) =
+            server.ask("POST", "/v1/sessions", &json!({ "files": files }).to_string());
+        assert_eq!(status, 201, "{body}");
+        let session: Value = serde_json::from_str(&body).unwrap();
+        let digest = told["sha256"].as_str().unwrap();
+        // What is open stays open.
+        assert_eq!(server.ask("DELETE", &format!("/v1/files/{digest}"), "").0, 204);
+        let path = format!("/v1/sessions/{}/runs", session["id"].as_str().unwrap());
+        let (status, body) = server.ask("POST", &path, &json!({ "code": code }).to_string());
+        let reply: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!((status, &reply["outcome"]["result"][1]), (200, &json!("cdef")), "{body}");
+    }
+    let below = descendants(server.child.id());
+    server.signal();
+    server.end(&below);
 }

@@ -14,13 +14,24 @@ from ._address import Address
 from ._client import MOST_IDLE, PATIENCE, content_type
 from ._connection import CONNECT_SECONDS, READ_SIZE, Connection, Tls, unreachable
 from ._errors import BusyError, CarboyError
-from ._http import Answer, Broken, Over, Step, Steps, exchange, following
+from ._http import Answer, Body, Broken, Over, Step, Steps, exchange, following
 from ._link import AsyncLink
 from ._problems import problem_of
-from ._remote import Remote, Trip, answer_body, answer_fault, forked, lost, may_retry
+from ._remote import (
+    INTERRUPT_SECONDS,
+    INTERRUPT_STEP,
+    Remote,
+    answer_body,
+    answer_fault,
+    begin_closing,
+    forked,
+    has_interrupted,
+    may_retry,
+)
 from ._request import Settings
 from ._run import Run
 from ._sync_remote import READY_SECONDS, READY_STEP
+from ._trip import Trip, lost
 
 
 class AsyncRemote(Remote, AsyncLink):
@@ -44,7 +55,8 @@ class AsyncRemote(Remote, AsyncLink):
     def submit(self, run: Run) -> bool:
         if not self._registered(run):
             return False
-        self._tasks[run] = self.loop.create_task(self._travel(run))
+        if not run.over:
+            self._tasks[run] = self.loop.create_task(self._travel(run))
         return True
 
     def greet(self, run: Run) -> bool:
@@ -119,9 +131,10 @@ class AsyncRemote(Remote, AsyncLink):
 
     async def _sent(self, run: Run) -> bytes | BaseException:
         """The end of a run, after one exchange."""
+        trip = Trip(self.there, run)
         connection = await self._taken()
         while True:
-            trip = self._trips[run] = Trip(self, run)
+            self._trips[run] = trip
             steps = connection.steps(trip.steps())
             try:
                 step = next(steps)
@@ -140,9 +153,10 @@ class AsyncRemote(Remote, AsyncLink):
                 self._drop(connection)
                 if trip.end is not None:
                     return trip.end
-                if not may_retry(connection, trip):
+                if not may_retry(connection, trip, error):
                     return lost(error)
                 try:
+                    trip = Trip(self.there, run)
                     connection = await self._fresh()
                 except CarboyError:
                     return lost(error)
@@ -190,9 +204,36 @@ class AsyncRemote(Remote, AsyncLink):
         if task is not None and not self.loop.is_closed():
             task.cancel()
 
+    def interrupt(self, run: Run) -> None:
+        path = self._interrupted(run)
+        if path is not None:
+            self._aside(self._interrupt(run, path))
+        elif run in self._tasks:
+            self._tasks[run].cancel()
+
+    async def _interrupt(self, run: Run, path: str) -> None:
+        until = time.monotonic() + INTERRUPT_SECONDS
+        with contextlib.suppress(CarboyError, OSError):
+            while not run.over and not run.ended and time.monotonic() < until:
+                if has_interrupted(*await self._ask("POST", path, None)):
+                    return
+                await asyncio.sleep(INTERRUPT_STEP)
+
+    def forget_session(self, number: int) -> None:
+        if number in self.there.sessions and not self.loop.is_closed():
+            self._aside(self._forget(number))
+
+    async def _forget(self, number: int) -> None:
+        # If this is cancelled because the box is closed, the session ends with the others that are left.
+        with contextlib.suppress(CarboyError, OSError):
+            status, _ = await self._ask("DELETE", self.there.session_path(number), None)
+            self.there.closed(number, status)
+
     def close(self) -> None:
         for run in self._shut():
             self._stop(run)
+        if self.there.sessions:
+            begin_closing(self)
         if self.loop.is_closed():
             for connection in list(self._used):
                 self._drop(connection)
@@ -204,6 +245,7 @@ class AsyncRemote(Remote, AsyncLink):
 
     def after_fork(self) -> None:
         self.over = True
+        self.there.sessions.clear()
         self.client.after_fork()
         for connection in list(self._used):
             self._drop(connection)
@@ -290,13 +332,14 @@ class AsyncRemote(Remote, AsyncLink):
         connection = await self._taken()
         while True:
             answer = Answer()
-            parts: list[bytes] = []
-            steps = connection.steps(exchange(answer, head, body or b"", parts.append))
+            held = Body()
+            steps = connection.steps(exchange(answer, head, body or b"", held.take))
             try:
                 await asyncio.wait_for(self._drive(connection, steps), PATIENCE)
             except (OSError, Broken, asyncio.TimeoutError) as error:
                 self._drop(connection)
-                if not connection.is_used or answer.status:
+                is_late = isinstance(error, (TimeoutError, asyncio.TimeoutError))
+                if not connection.is_used or answer.status or is_late:
                     raise lost(error) from None
                 connection = await self._fresh()
                 continue
@@ -304,7 +347,7 @@ class AsyncRemote(Remote, AsyncLink):
                 self._drop(connection)
                 raise
             self._give_back(connection, answer)
-            return answer.status, b"".join(parts)
+            return answer.status, held.text()
 
     async def _drive(self, connection: Connection, steps: Steps) -> None:
         with contextlib.suppress(Over):

@@ -8,6 +8,7 @@ import json
 import socket
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO
 from urllib.parse import quote
@@ -17,12 +18,25 @@ from ._artifacts import Artifact, Kept
 from ._check import Violation, violation_of
 from ._connection import CONNECT_SECONDS, READ_SIZE, Connection, Tls, unreachable
 from ._errors import EngineError, RequestError
-from ._http import Answer, Broken, Over, Step, Steps, exchange, following
+from ._http import (
+    MOST_ANSWER,
+    MOST_BODY,
+    Answer,
+    Body,
+    Broken,
+    Over,
+    Step,
+    Steps,
+    exchange,
+    following,
+)
 from ._json import NotJson, encoded
 from ._problems import problem_of
 
-# How long a server may be silent in the middle of a request that is not a run.
+# How long a request may take that is not a run, with the whole of its answer.
 PATIENCE = 60.0
+# The slowest that a long answer may come, in bytes a second.
+_SLOWEST = 64 << 10
 # More connections than this are not kept while nobody uses them.
 MOST_IDLE = 16
 
@@ -36,7 +50,7 @@ class Client:
         self._idle: list[Connection] = []
         self._is_closed = False
 
-    def take(self) -> Connection:
+    def take(self, within: float = CONNECT_SECONDS) -> Connection:
         """A connection, which was used before if one of these is left."""
         while True:
             with self._lock:
@@ -46,23 +60,25 @@ class Client:
             if connection.is_usable():
                 return connection
             connection.close()
-        return self.fresh()
+        return self.fresh(within)
 
-    def fresh(self) -> Connection:
-        """A new connection."""
+    def fresh(self, within: float = CONNECT_SECONDS) -> Connection:
+        """A new connection, made in so many seconds or not at all."""
         address, tls = self.address, None
+        within = max(min(within, CONNECT_SECONDS), 0.001)
+        until = time.monotonic() + 2 * within
         try:
             if address.socket is not None:
                 sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             else:
                 where = (address.host, address.port)
-                sock = socket.create_connection(where, timeout=CONNECT_SECONDS)
+                sock = socket.create_connection(where, timeout=within)
             try:
                 if address.socket is not None:
                     sock.connect(address.socket)
                 if address.tls is not None:
                     tls = Tls(address.tls, address.host)
-                    drive(sock, tls.handshake())
+                    drive(sock, tls.handshake(), until)
                 sock.settimeout(None)
                 return Connection(sock, tls)
             except BaseException:
@@ -87,33 +103,36 @@ class Client:
         body: bytes | None = None,
         kind: str = "application/json",
         take: Callable[[bytes], object] | None = None,
+        most: int = MOST_ANSWER,
+        within: float = PATIENCE,
     ) -> tuple[Answer, bytes]:
         """One request and the whole of its answer, whatever its status.
 
-        With `take`, the body of one that is a success goes there, in parts.
+        With `take`, the body of one that is a success goes there, in parts. What is longer than `most`
+        otherwise, or is not there after so many seconds, is an error.
         """
         head = self.address.request(method, path, body, content_type(body, kind))
-        connection = self.take()
+        until = time.monotonic() + within
+        connection = self.take(within)
         while True:
-            answer = Answer()
-            parts: list[bytes] = []
+            answer, held = Answer(), Body(most)
 
-            def hear(part: bytes, answer: Answer = answer, parts: list[bytes] = parts) -> None:
+            def hear(part: bytes, answer: Answer = answer, held: Body = held) -> None:
                 if take is not None and answer.status == 200:
                     take(part)
                 else:
-                    parts.append(part)
+                    held.take(part)
 
             steps = connection.steps(exchange(answer, head, body or b"", hear))
             try:
-                connection.socket.settimeout(PATIENCE)
-                drive(connection.socket, steps)
+                drive(connection.socket, steps, until)
                 connection.socket.settimeout(None)
             except (OSError, Broken) as error:
                 connection.close()
-                if connection.is_used and not answer.status:
+                is_late = isinstance(error, TimeoutError)
+                if connection.is_used and not answer.status and not is_late:
                     # The server had closed it meanwhile.
-                    connection = self.fresh()
+                    connection = self.fresh(until - time.monotonic())
                     continue
                 raise EngineError("the connection to the server was lost", [str(error)]) from None
             except BaseException:
@@ -123,16 +142,22 @@ class Client:
                 self.give_back(connection)
             else:
                 connection.close()
-            return answer, b"".join(parts)
+            return answer, held.text()
 
-    def json(self, method: str, path: str, body: bytes | None = None) -> Any:
-        """What a request is answered with, if that is JSON; the error of its problem otherwise."""
-        answer, text = self.ask(method, path, body)
+    def json(
+        self, method: str, path: str, body: bytes | None = None, *, is_long: bool = False
+    ) -> Any:
+        """What a request is answered with, if that is JSON; the error of its problem otherwise.
+
+        An answer that is long may be as long as an outcome.
+        """
+        most, within = (MOST_BODY, 10 * PATIENCE) if is_long else (MOST_ANSWER, PATIENCE)
+        answer, text = self.ask(method, path, body, most=most, within=within)
         if answer.status >= 300:
             raise problem_of(answer.status, text)
         try:
             return json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise EngineError("an answer of the server could not be parsed", [str(error)]) from None
 
     def close(self) -> None:
@@ -168,7 +193,8 @@ class KeptThere(Kept):
 
         try:
             path = f"/v1/runs/{self._run}/files/{quote(artifact.path)}"
-            answer, text = self._client.ask("GET", path, take=take)
+            within = PATIENCE + artifact.bytes / _SLOWEST
+            answer, text = self._client.ask("GET", path, take=take, within=within)
             if answer.status == 404:
                 raise RequestError(
                     f"the content of {artifact.path!r} is gone",
@@ -232,11 +258,17 @@ def advanced(sock: socket.socket, steps: Steps, step: Step) -> Step:
     return following(steps, result)
 
 
-def drive(sock: socket.socket, steps: Steps) -> None:
-    """Does all steps."""
+def drive(sock: socket.socket, steps: Steps, until: float) -> None:
+    """Does all steps, if that is possible until then."""
     with contextlib.suppress(Over):
         step = following(steps, None)
         while True:
+            left = until - time.monotonic()
+            if left <= 0:
+                raise TimeoutError("the server took too long")
+            # However little comes at a time, all of it has to come in time; and none may be silent for long.
+            sock.settimeout(min(left, PATIENCE))
+            step = min(step, left) if isinstance(step, float) else step
             step = advanced(sock, steps, step)
 
 
@@ -268,7 +300,7 @@ def remote_violations(address: Address, code: str, policy: Mapping[str, Any]) ->
             ) from None
         if language is None:
             return []
-        found = client.json("POST", "/v1/check", body)
+        found = client.json("POST", "/v1/check", body, is_long=True)
         return [violation_of(each) for each in found["violations"]]
     finally:
         client.close()

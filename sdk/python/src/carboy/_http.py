@@ -7,7 +7,7 @@ sent, a number is how many seconds to wait for bytes that may not come, and None
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 
 Step = bytes | float | None
 # What a step comes to: received bytes, empty at the end; None if it sent, or if none came in time.
@@ -19,12 +19,16 @@ _MOST_LINE = 1 << 10
 _MOST_BEFORE = 8
 # Longer than any outcome that a policy allows.
 MOST_BODY = 1 << 30
+# Longer than any answer that is not an outcome and not a file.
+MOST_ANSWER = 1 << 20
 _STATUS = re.compile("[1-5][0-9][0-9]")
 _LENGTH = re.compile("[0-9]{1,15}")
 _SIZE = re.compile(rb"[0-9A-Fa-f]{1,12}")
 # Longer bodies are sent when the server has said that it wants them, or has said nothing for a while.
 _ASK_FIRST = 256 << 10
 _ASK_SECONDS = 1.0
+# A server says something on a stream every 15 seconds.
+MOST_SILENCE = 60.0
 
 
 class Broken(Exception):
@@ -173,6 +177,27 @@ class Answer:
         return b"".join(parts)
 
 
+class Body:
+    """The body of an answer, held as it arrives unless it is too long."""
+
+    def __init__(self, most: int = MOST_ANSWER) -> None:
+        self._most = most
+        self._held = 0
+        self._parts: list[bytes] = []
+
+    def take(self, part: bytes) -> None:
+        """Another part of it."""
+        self._held += len(part)
+        if self._held > self._most:
+            raise Broken("the answer is too long")
+        if part:
+            self._parts.append(part)
+
+    def text(self) -> bytes:
+        """What has come."""
+        return b"".join(self._parts)
+
+
 class Events:
     """Server-sent events, as they arrive."""
 
@@ -210,8 +235,12 @@ class Events:
         return found
 
 
-def exchange(answer: Answer, head: bytes, body: bytes, take: Callable[[bytes], None]) -> Steps:
+def exchange(
+    answer: Answer, head: bytes, body: bytes | Iterable[bytes], take: Callable[[bytes], None]
+) -> Steps:
     """Sends a request and has `take` hear of the answer's body, in parts, the last of which may be empty.
+
+    A body in parts is one that the head has the length of.
 
     It ends when all of the answer is there. `OSError` is thrown into it if something cannot be sent.
     """
@@ -225,7 +254,7 @@ def exchange(answer: Answer, head: bytes, body: bytes, take: Callable[[bytes], N
             answer.end()
             take(b"")
 
-    waits = len(body) > _ASK_FIRST
+    waits = not isinstance(body, bytes) or len(body) > _ASK_FIRST
     try:
         if waits:
             yield head[:-2] + b"Expect: 100-continue\r\n\r\n"
@@ -237,6 +266,9 @@ def exchange(answer: Answer, head: bytes, body: bytes, take: Callable[[bytes], N
         if answer.status:
             # It may take what comes next for the body.
             answer.headers["connection"] = "close"
+        elif not isinstance(body, bytes):
+            for part in body:  # noqa: UP028 (an error in sending is not one of whoever reads it)
+                yield part
         else:
             yield body if waits else head + body
     except OSError:
@@ -244,4 +276,8 @@ def exchange(answer: Answer, head: bytes, body: bytes, take: Callable[[bytes], N
         if answer.over:
             return
     while not answer.over:
-        fed((yield None))
+        streams = answer.headers.get("content-type", "").startswith("text/event-stream")
+        data = yield MOST_SILENCE if streams else None
+        if data is None:
+            raise Broken(f"the server said nothing for {MOST_SILENCE:g} seconds")
+        fed(data)

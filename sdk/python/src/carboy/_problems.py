@@ -8,7 +8,29 @@ from ._errors import BusyError, CarboyError, EngineError, NotStartedError, Reque
 from ._visible import one_line
 
 _MOST = 2_000
-_BUSY = frozenset(("quota", "busy", "bodies", "closed", "not_ready"))
+_BUSY = frozenset(
+    (
+        "quota",
+        "busy",
+        "bodies",
+        "uploads",
+        "closed",
+        "not_ready",
+        "ending",
+        "drained",
+        "fleet_full",
+        "fleet_unreachable",
+    )
+)
+
+
+def code_of(text: bytes) -> str | None:
+    """The code of a problem, if that is what was answered."""
+    try:
+        code = json.loads(text)["code"]
+    except (ValueError, RecursionError, KeyError, TypeError):
+        return None
+    return code if type(code) is str else None
 
 
 def problem_of(status: int, text: bytes) -> CarboyError:

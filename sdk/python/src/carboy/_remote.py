@@ -6,7 +6,9 @@ it becomes the same messages that come from a pipe. Nothing here does I/O.
 
 from __future__ import annotations
 
-import re
+import atexit
+import contextlib
+import json
 import threading
 import time
 from functools import partial
@@ -14,85 +16,25 @@ from functools import partial
 from ._address import Address
 from ._client import Client, KeptThere
 from ._connection import Connection
-from ._errors import BusyError, CarboyError, EngineError, EngineGoneError, RequestError
-from ._http import MOST_BODY, Answer, Broken, Events, Steps, exchange
+from ._errors import BusyError, CarboyError, EngineError, EngineGoneError, NotStartedError
 from ._link import Link
 from ._pipe import closed
-from ._problems import problem_of
+from ._problems import code_of, problem_of
 from ._request import Settings
 from ._run import Run
+from ._trip import There, Trip
 
 # Runs of one box that are under way at once at most, each on its own connection.
 _MOST = 64
 # A connection that ends sooner after a request was closed before it came.
 _SOON = 1.0
-_ID = re.compile("[0-9a-f]{32}")
-# How every outcome begins.
-_OUTCOME = re.compile(rb'\s*\{"id":"[0-9a-f]*","status":"')
-_STREAM = "text/event-stream"
-
-
-class Trip:
-    """One run's request to the server, and what comes back."""
-
-    def __init__(self, remote: Remote, run: Run) -> None:
-        assert run.request is not None
-        self.run = run
-        self.began = time.monotonic()
-        # The last message about the run, once it is there.
-        self.end: bytes | BaseException | None = None
-        self.id = ""
-        self.answer = Answer()
-        self._events = Events()
-        self._parts: list[bytes] = []
-        self._held = 0
-        more = "Content-Type: application/json\r\n"
-        if run.request.streams:
-            more += f"Accept: {_STREAM}\r\n"
-        body = run.request.body
-        self._head = remote.address.request("POST", remote.runs_path, body, more)
-        self._body = body
-
-    def steps(self) -> Steps:
-        """What is to be done on a connection."""
-        return exchange(self.answer, self._head, self._body, self._take)
-
-    def _take(self, part: bytes) -> None:
-        answer = self.answer
-        if answer.status == 200 and answer.headers.get("content-type", "").startswith(_STREAM):
-            self.id = answer.headers.get("carboy-run", "")
-            if _ID.fullmatch(self.id) is None:
-                raise Broken("the answer has no usable id of the run")
-            for name, data in self._events.feed(part):
-                self._hear(name, data)
-            if answer.over and self.end is None:
-                self.end = lost("the answer ended before the run did")
-            return
-        if part:
-            self._parts.append(part)
-            self._held += len(part)
-            if self._held > MOST_BODY:
-                raise Broken("the answer is too long")
-        if answer.over:
-            text = b"".join(self._parts)
-            if answer.status == 200:
-                self._hear("outcome", text)
-            elif answer.status == 503 and b'"code":"closed"' in text:
-                # Nothing was begun: the connection was idle, and another was given its place.
-                answer.status = 0
-                raise Broken("the server closed the connection for another")
-            else:
-                self.end = problem_of(answer.status, text)
-
-    def _hear(self, name: str, data: bytes) -> None:
-        if name == "outcome":
-            if _OUTCOME.match(data) is None:
-                raise Broken("what was answered is not an outcome")
-            self.end = b'{"outcome":{"id":%d,"outcome":%b}}' % (self.run.id, data)
-        elif name == "failed":
-            self.end = problem_of(500, data)
-        elif name in ("output", "call"):
-            self.run.inbox.append(b'{"%b":%b}' % (name.encode(), data))
+# How long it is tried to interrupt a run that the server does not know of yet, and how often.
+INTERRUPT_SECONDS = 10.0
+INTERRUPT_STEP = 0.02
+# How long the end of a box waits for a server that is to end sessions, all together.
+CLOSE_SECONDS = 10.0
+# Those that end the sessions of a box that was closed.
+_closing: set[threading.Thread] = set()
 
 
 class Remote(Link):
@@ -103,7 +45,7 @@ class Remote(Link):
         self.client = Client(address)
         self.place = partial(KeptThere, self.client) if settings.artifacts == "keep" else None
         self.python = None
-        self.runs_path = f"/v1/runs?artifacts={settings.artifacts}"
+        self.there = There(address, settings.artifacts)
         self.lock = threading.Lock()
         # No more runs are accepted.
         self.over = False
@@ -116,22 +58,20 @@ class Remote(Link):
 
     def _registered(self, run: Run) -> bool:
         """Takes a run in. False if the box was closed."""
-        if run.request is not None and run.request.kind != b"run":
-            raise RequestError(
-                "a server cannot hold sessions for this package yet",
-                hint="open sessions in a Sandbox without url=",
-            )
         with self.lock:
             if self.over:
                 return False
             run.id, run.pipe = self._next, self
             self._next += 1
+            if run.interrupted:
+                self._tell(run, not_begun())
+                return True
             self._runs[run.id] = run
             return True
 
     def _take_turn(self, run: Run) -> bool:
         """Whether a run can be sent now, which then has to be. The lock is held."""
-        has_turn = self._in_flight < self._window
+        run.sent = has_turn = self._in_flight < self._window
         self._in_flight += has_turn
         run.ends_before = self._ends
         return has_turn
@@ -146,6 +86,7 @@ class Remote(Link):
         has_others = self._in_flight > 0 or self._ends > run.ends_before
         if isinstance(end, BusyError) and has_others and not run.ended and not self.over:
             self._window = max(self._in_flight, 1)
+            run.sent = False
             return False
         self._ends += not isinstance(end, BusyError)
         if self._window < _MOST:
@@ -190,11 +131,40 @@ class Remote(Link):
             self._tell(run, closed())
         return runs
 
-    def interrupt(self, run: Run) -> None:
-        raise NotImplementedError("there are no sessions")
+    def _interrupted(self, run: Run) -> str | None:
+        """Notes that a run is to be ended, and says at which path, if the server has it. The lock is held."""
+        run.interrupted = True
+        if run.over or run.ended or run.id not in self._runs or run.request is None:
+            return None
+        if not run.sent:
+            self._tell(run, not_begun())
+            return None
+        try:
+            return self.there.session_path(run.request.session, "/interrupt")
+        except CarboyError:
+            return None
 
-    def forget_session(self, number: int) -> None:
-        raise NotImplementedError("there are no sessions")
+    def _end_sessions(self) -> None:
+        """Ends the sessions that are left there. It waits for the server, but not long."""
+        until = time.monotonic() + CLOSE_SECONDS
+        for number in list(self.there.sessions):
+            left = until - time.monotonic()
+            try:
+                if left <= 0:
+                    break
+                self._end_session(number, left)
+            except CarboyError:
+                # The others end when nobody uses them.
+                break
+        self.there.sessions.clear()
+
+    def _end_session(self, number: int, within: float) -> None:
+        """Ends a session, if it is open. It waits for the server."""
+        id = self.there.sessions.get(number)
+        if id is None:
+            return
+        answer, _ = self.client.ask("DELETE", f"/v1/sessions/{id}", within=within)
+        self.there.closed(number, answer.status)
 
     def retire(self) -> None:
         """Nothing of a server has to be replaced."""
@@ -209,28 +179,61 @@ def answer_body(line: bytes) -> bytes:
 
 
 def answer_fault(status: int, text: bytes) -> CarboyError | None:
-    """Why the answer to a call was not taken, unless the run is over anyway."""
-    return problem_of(status, text) if status >= 300 and status != 404 else None
+    """Why the answer to a call was not taken, unless the run is over or the call was answered."""
+    is_late = status == 404 or (status == 409 and code_of(text) == "call")
+    return problem_of(status, text) if status >= 300 and not is_late else None
 
 
-def may_retry(connection: Connection, trip: Trip) -> bool:
-    """Whether the server seems to have closed an idle connection before it heard of the run.
+def may_retry(connection: Connection, trip: Trip, why: Exception) -> bool:
+    """Whether the server seems to have closed an idle connection before it heard of the request.
 
-    If it did hear of it, it has ended the run with the connection, and nobody was told of it.
+    If it did hear of a run, it has ended it with the connection, and nobody was told of it. What has an
+    effect on a session, or opens one, may have been done: it is not sent again.
     """
     is_new = time.monotonic() - trip.began < _SOON
-    return connection.is_used and is_new and not trip.answer.status
+    is_unheard = is_new and not isinstance(why, TimeoutError) and not trip.answer.status
+    return connection.is_used and is_unheard and trip.end is None and trip.may_repeat
 
 
-def lost(why: object) -> EngineError:
-    """For a run whose connection ended."""
-    return EngineGoneError(
-        "the connection to the server was lost while the run was under way",
-        [str(why) or type(why).__name__],
-        "the server ends a run whose caller is gone; the next one makes another connection",
-    )
+def has_interrupted(status: int, text: bytes) -> bool:
+    """Whether nothing more is to be done to interrupt a run: the server has ended some, or cannot."""
+    with contextlib.suppress(ValueError, RecursionError, AttributeError):
+        return status != 202 or bool(json.loads(text).get("runs"))
+    return True
+
+
+def not_begun() -> NotStartedError:
+    """For a run that is interrupted before it was sent."""
+    return NotStartedError("the run was cancelled before it began")
 
 
 def forked() -> EngineError:
     """For a run in a child of the process that began it."""
     return EngineGoneError("this process was forked while the run was under way")
+
+
+def begin_closing(remote: Remote) -> None:
+    """Ends the sessions that are left in a thread: the loop may be closed, and must not wait for a server."""
+
+    def end() -> None:
+        try:
+            remote._end_sessions()
+        finally:
+            _closing.discard(threading.current_thread())
+
+    # No server keeps the process from its end.
+    thread = threading.Thread(target=end, daemon=True)
+    _closing.add(thread)
+    try:
+        thread.start()
+    except RuntimeError:
+        # The interpreter ends, and starts no more threads.
+        _closing.discard(thread)
+        remote._end_sessions()
+
+
+@atexit.register
+def _await_closing() -> None:
+    until = time.monotonic() + CLOSE_SECONDS
+    for thread in list(_closing):
+        thread.join(max(until - time.monotonic(), 0.0))

@@ -42,7 +42,7 @@ class RemoteRuns(Runs):
         try:
             while len(found) < most:
                 wanted = {**asked, "most": str(min(most - len(found), _PAGE))}
-                page = client.json("GET", f"/v1/records?{urlencode(wanted)}")
+                page = client.json("GET", f"/v1/records?{urlencode(wanted)}", is_long=True)
                 found += [RecordedRun(seq=0, tenant=None, **row) for row in page["records"]]
                 if page["next"] is None:
                     break
@@ -55,7 +55,7 @@ class RemoteRuns(Runs):
         """What is kept of a run, by its whole id. `hash` is empty."""
         client = Client(self._address)
         try:
-            found = client.json("GET", f"/v1/records/{quote(id, safe='')}")
+            found = client.json("GET", f"/v1/records/{quote(id, safe='')}", is_long=True)
         finally:
             client.close()
         outcome = found.pop("outcome")

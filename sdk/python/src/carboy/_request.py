@@ -17,7 +17,7 @@ from ._address import checked_address
 from ._artifacts import ArtifactWish, checked_wish
 from ._data_frames import FrameLike, Frames, Held, is_frame
 from ._errors import RequestError
-from ._files import FileLike, PathLike, encoded_files, encoded_mounts
+from ._files import FileLike, PathLike, Upload, encoded_files, encoded_mounts
 from ._json import NotJson, encoded
 from ._policy import PolicyLike, milliseconds, policy_body, tightened
 from ._tools import Tool, Toolbox, ToolLike, name_fault
@@ -40,6 +40,12 @@ class Request:
     """What is asked for."""
     streams: bool = False
     """Whether anything has to come before the end, if it goes to a server."""
+    session: int = 0
+    """The session that it is about."""
+    ask: bytes = b""
+    """What is asked of the session, if that is not to run something or to open it."""
+    uploads: tuple[Upload, ...] = ()
+    """What a server has to have before."""
 
 
 class Settings:
@@ -149,15 +155,17 @@ class Settings:
         if policy is not None or timeout is not None:
             body = self.policy if policy is None else policy_body(policy)
             policy_json = _encoded_policy(body if timeout is None else tightened(body, timeout))
-        held = None
+        held: Held | None = None
+        uploads: tuple[Upload, ...] = ()
         if inputs or files or mounts or frames:
-            held = self._given(parts, body, toolbox, inputs, files, mounts, frames)
+            held, uploads = self._given(parts, body, toolbox, inputs, files, mounts, frames)
         if policy_json:
             parts += [b',"policy":', policy_json]
         if toolbox.json:
             parts += [b',"tools":', toolbox.json]
         parts.append(self._ends[stream])
-        return Request(_joined(parts), toolbox.by_name, held, streams=stream or bool(toolbox.json))
+        streams = stream or bool(toolbox.json)
+        return Request(_joined(parts), toolbox.by_name, held, streams=streams, uploads=uploads)
 
     def _given(
         self,
@@ -168,9 +176,10 @@ class Settings:
         files: Mapping[str, FileLike] | None,
         mounts: Mapping[str, PathLike] | None,
         frames: Mapping[str, FrameLike] | None,
-    ) -> Held | None:
-        """Writes what code is given, and returns the private files that hold some of it."""
+    ) -> tuple[Held | None, tuple[Upload, ...]]:
+        """Writes what code is given; returns the private files for some of it, and what is sent before."""
         given = None
+        uploads: list[Upload] | None = None if self.address is None else []
         if frames or (inputs and has_frames(inputs)):
             given = Frames(self.python, policy.get("inputs_from") is not None)
             if frames:
@@ -180,8 +189,7 @@ class Settings:
         if files or given is not None:
             of_frames = None if given is None else given.files
             given_files = {} if files is None else files
-            is_sent = self.address is not None
-            parts += [b',"files":', encoded_files(given_files, of_frames, is_sent)]
+            parts += [b',"files":', encoded_files(given_files, of_frames, uploads)]
         if given is not None:
             parts += [b',"frames":', given.json()]
         if mounts and self.address is not None:
@@ -191,7 +199,7 @@ class Settings:
             )
         if mounts:
             parts += [b',"mounts":', encoded_mounts(mounts)]
-        return None if given is None else given.held
+        return None if given is None else given.held, tuple(uploads or ())
 
     def piece(
         self,
@@ -204,7 +212,8 @@ class Settings:
         rollback: bool,
     ) -> Request:
         """One run of a session."""
-        parts = [b'"session":%d,"piece":{"code":' % session, _encoded_code(code)]
+        begin = b'"session":%d,"piece":{"code":' % session
+        parts = [begin if self.address is None else self._begin, _encoded_code(code)]
         toolbox = self.tools.with_more(tools) if tools else self.tools
         if inputs:
             if has_frames(inputs):
@@ -220,7 +229,9 @@ class Settings:
         if rollback:
             parts.append(b',"rollback":true')
         parts.append(self._ends[stream])
-        return Request(_joined(parts), toolbox.by_name, kind=b"piece")
+        streams = stream or bool(toolbox.json)
+        body = _joined(parts)
+        return Request(body, toolbox.by_name, kind=b"piece", streams=streams, session=session)
 
     def opening(
         self,
@@ -233,17 +244,24 @@ class Settings:
     ) -> Request:
         """Asks for a session."""
         body = self.policy if policy is None else policy_body(policy)
-        parts = [
-            b'"session":%d,"ask":{"open":{"policy":%b' % (session, _encoded_policy(body) or b"{}")
-        ]
-        held = self._given(parts, body, self.tools, inputs, files, mounts, frames)
-        parts.append(b"}}}}\n")
-        return Request(_joined(parts), {}, held, kind=b"session")
+        policy_json = _encoded_policy(body)
+        parts: list[bytes] = []
+        held, uploads = self._given(parts, body, self.tools, inputs, files, mounts, frames)
+        if self.address is None:
+            begin = b'"session":%d,"ask":{"open":{"policy":%b' % (session, policy_json or b"{}")
+            parts = [begin, *parts, b"}}}}\n"]
+        else:
+            if policy_json:
+                parts += [b',"policy":', policy_json]
+            parts = [b"{", _joined(parts)[1:], b"}"]
+        request = _joined(parts)
+        return Request(request, {}, held, kind=b"session", session=session, uploads=uploads)
 
 
 def asking(session: int, ask: bytes) -> Request:
     """Asks something of a session."""
-    return Request(b'"session":%d,"ask":%b}}\n' % (session, ask), {}, kind=b"session")
+    body = b'"session":%d,"ask":%b}}\n' % (session, ask)
+    return Request(body, {}, kind=b"session", session=session, ask=ask)
 
 
 def named(ask: str, name: str) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from collections import deque
 
 from ._address import Address
 from ._client import advanced
@@ -14,9 +15,20 @@ from ._http import Broken, Over, Step, Steps
 from ._link import SyncLink, SyncRun
 from ._pipe import closed
 from ._problems import problem_of
-from ._remote import Remote, Trip, answer_body, answer_fault, forked, lost, may_retry
+from ._remote import (
+    CLOSE_SECONDS,
+    INTERRUPT_SECONDS,
+    INTERRUPT_STEP,
+    Remote,
+    answer_body,
+    answer_fault,
+    forked,
+    has_interrupted,
+    may_retry,
+)
 from ._request import Settings
 from ._run import Run
+from ._trip import Trip, lost
 
 # How long a server that starts is waited for.
 READY_SECONDS = 60.0
@@ -42,12 +54,15 @@ class SyncRemote(Remote, SyncLink):
         super().__init__(settings, address)
         self._turns = threading.Condition(self.lock)
         self._legs: dict[Run, _Leg] = {}
+        # Sessions that nobody holds any more.
+        self._forgotten: deque[int] = deque()
 
     def submit(self, run: Run) -> bool:
+        self._close_forgotten()
         if not self._registered(run):
             return False
         with self.lock:
-            has_turn = self._take_turn(run)
+            has_turn = not run.over and self._take_turn(run)
         if has_turn:
             self._begin(run)
         return True
@@ -112,7 +127,7 @@ class SyncRemote(Remote, SyncLink):
     def _begin(self, run: Run) -> None:
         """Sends a run whose turn it is."""
         try:
-            leg = _Leg(Trip(self, run), self.client.take())
+            leg = _Leg(Trip(self.there, run), self.client.take())
         except CarboyError as error:
             self._at_end(run, None, error)
             return
@@ -134,7 +149,7 @@ class SyncRemote(Remote, SyncLink):
         except Over:
             is_over = True
         except (OSError, Broken) as error:
-            if not run.ended and not run.over and may_retry(leg.connection, leg.trip):
+            if not run.ended and not run.over and may_retry(leg.connection, leg.trip, error):
                 self._try_again(run, leg, error)
                 return
             end = lost(error)
@@ -150,7 +165,7 @@ class SyncRemote(Remote, SyncLink):
         """The server had closed the connection before it heard of the run."""
         leg.connection.close()
         try:
-            again = _Leg(Trip(self, run), self.client.fresh())
+            again = _Leg(Trip(self.there, run), self.client.fresh())
         except CarboyError:
             self._at_end(run, leg, lost(why))
             return
@@ -234,17 +249,54 @@ class SyncRemote(Remote, SyncLink):
         if not leg.is_busy:
             leg.connection.close()
 
+    def interrupt(self, run: Run) -> None:
+        with self.lock:
+            leg = self._legs.get(run)
+            path = self._interrupted(run)
+            self._turns.notify_all()
+        until = time.monotonic() + INTERRUPT_SECONDS
+        while path is not None and not run.over and not run.ended and time.monotonic() < until:
+            try:
+                answer, text = self.client.ask("POST", path)
+            except CarboyError:
+                return
+            if has_interrupted(answer.status, text):
+                return
+            # The server has not heard of it yet, or it is over and nobody has read that.
+            if leg is not None and not leg.is_busy and isinstance(run, SyncRun):
+                self.look(run)
+            time.sleep(INTERRUPT_STEP)
+
+    def forget_session(self, number: int) -> None:
+        # The garbage collector may call this at any moment: whoever asks for something next ends it.
+        self._forgotten.append(number)
+
+    def _close_forgotten(self) -> None:
+        while True:
+            try:
+                # Another thread may take the last one.
+                number = self._forgotten.popleft()
+            except IndexError:
+                return
+            try:
+                self._end_session(number, CLOSE_SECONDS)
+            except CarboyError:
+                # It ends with the box, or when nobody uses it for a while.
+                continue
+
     def close(self) -> None:
         with self.lock:
             for run in self._shut():
                 self._stop(run)
             self._turns.notify_all()
+        self._end_sessions()
         self.client.close()
 
     def after_fork(self) -> None:
         self.lock = threading.Lock()
         self._turns = threading.Condition(self.lock)
         self.over = True
+        self.there.sessions.clear()
         for leg in self._legs.values():
             leg.connection.close()
         self._legs.clear()

@@ -1,0 +1,49 @@
+//! A run that a node has, as those know it who bring news of it.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::mpsc;
+
+use crate::message::{Event, WINDOW_EVENTS};
+use crate::nodes::Address;
+
+/// Events that a gateway holds of one run, beside those that a node may have sent: probes and the like.
+pub(super) const CHANNEL: usize = WINDOW_EVENTS as usize + 16;
+
+/// A run that a node has, for those who bring news of it.
+pub(super) struct UnderWay {
+    pub run: String,
+    pub address: Address,
+    pub events: mpsc::Sender<Incoming>,
+    /// Bytes in that channel.
+    pub held: Arc<AtomicUsize>,
+    /// The number of the next event that goes into it.
+    pub next: u64,
+    /// What is missing was asked for.
+    pub is_asked: bool,
+    /// When something was heard of it.
+    pub heard: Duration,
+    /// When its node is to be asked.
+    pub ask_at: Duration,
+    /// How long to wait for the time after that.
+    pub patience: Duration,
+}
+
+/// News of a run.
+pub(super) enum Incoming {
+    Event(Box<Event>, Bytes),
+    /// Nobody listens where it was sent.
+    Nobody,
+    /// Its node is gone.
+    Lost,
+    /// Nothing was heard for some time.
+    Silent,
+}
+
+/// How long something of this size may be on its way: twenty megabytes a second is slow.
+pub(super) fn way(bytes: usize) -> Duration {
+    Duration::from_nanos(50 * bytes as u64)
+}

@@ -1,0 +1,188 @@
+//! The bus over a NATS broker.
+//!
+//! A connection that is lost is made again without end, to any broker of the cluster. What is published meanwhile
+//! waits in a bounded line; whoever publishes then waits too.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_nats::client::PublishErrorKind;
+use async_nats::connection::State;
+use async_nats::{Client, ConnectOptions, StatusCode};
+use bytes::Bytes;
+use futures_util::StreamExt;
+
+use crate::bus::{Bus, BusError, Message, Subscription};
+
+/// A broker that does not answer for twice as long is left for another.
+const PING: Duration = Duration::from_secs(2);
+
+/// How long a broker may take to let us in.
+const HANDSHAKE: Duration = Duration::from_secs(3);
+
+/// How long the first connection is tried: brokers and nodes are often started together.
+const FIRST: Duration = Duration::from_secs(15);
+
+/// The longest pause before a connection is tried again.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Messages that wait in one subscription.
+const WAITING: usize = 65_536;
+
+/// Where the brokers are, and who we are to them.
+#[derive(Clone, Debug, Default)]
+pub struct NatsOptions {
+    /// Addresses, with commas between them: `nats://10.0.0.1:4222,nats://10.0.0.2:4222`.
+    pub url: String,
+    /// What the broker calls the connection in its lists.
+    pub name: String,
+    /// The subject below which replies come.
+    pub inbox: String,
+    /// A file with the seed of an nkey.
+    pub nkey: Option<PathBuf>,
+    /// A file with the certificates that the brokers' are signed by. With it, the connection is encrypted.
+    pub ca: Option<PathBuf>,
+    /// Files with our own certificate and its key.
+    pub identity: Option<(PathBuf, PathBuf)>,
+}
+
+impl NatsOptions {
+    /// The same with a folder of credentials, as `carboy fleet init` makes one for each role.
+    pub fn with_credentials(mut self, folder: &Path) -> NatsOptions {
+        self.nkey = Some(folder.join("nkey"));
+        self.ca = Some(folder.join("ca.pem"));
+        self.identity = Some((folder.join("cert.pem"), folder.join("key.pem")));
+        self
+    }
+}
+
+/// One connection to a broker.
+#[derive(Clone, Debug)]
+pub struct NatsBus {
+    client: Client,
+    inbox: Arc<str>,
+}
+
+impl NatsBus {
+    /// Connects. It tries for some seconds before it gives up.
+    pub async fn connect(options: &NatsOptions) -> Result<NatsBus, BusError> {
+        let seed = match &options.nkey {
+            Some(file) => Some(seed(file)?),
+            None => None,
+        };
+        let last = Instant::now() + FIRST;
+        loop {
+            let places: Vec<&str> = options.url.split(',').map(str::trim).collect();
+            match configured(options, seed.clone()).connect(places).await {
+                Ok(client) => return Ok(NatsBus { client, inbox: options.inbox.as_str().into() }),
+                // A broker that is there and says no will say so again.
+                Err(error) if Instant::now() >= last || is_final(error.kind()) => {
+                    let place = options.url.clone();
+                    return Err(BusError::Connect { place, error: Box::new(error) });
+                }
+                Err(_) => tokio::time::sleep(PAUSE / 4).await,
+            }
+        }
+    }
+
+    /// The client, for what only a broker can do.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+}
+
+fn is_final(kind: async_nats::ConnectErrorKind) -> bool {
+    use async_nats::ConnectErrorKind::{Authentication, AuthorizationViolation, ServerParse, Tls};
+    matches!(kind, Authentication | AuthorizationViolation | ServerParse | Tls)
+}
+
+fn seed(file: &Path) -> Result<String, BusError> {
+    let wrong = |error: Box<dyn std::error::Error + Send + Sync>| BusError::Credentials {
+        file: file.display().to_string(),
+        error,
+    };
+    let text = std::fs::read_to_string(file).map_err(|error| wrong(error.into()))?;
+    let seed = text.trim().to_owned();
+    // An error of the client's would come without the name of the file.
+    nkeys::KeyPair::from_seed(&seed).map_err(|error| wrong(error.into()))?;
+    Ok(seed)
+}
+
+fn configured(options: &NatsOptions, seed: Option<String>) -> ConnectOptions {
+    let mut connect = ConnectOptions::new()
+        .name(&options.name)
+        .custom_inbox_prefix(&options.inbox)
+        .ping_interval(PING)
+        .connection_timeout(HANDSHAKE)
+        .subscription_capacity(WAITING)
+        .max_reconnects(None)
+        .reconnect_delay_callback(|attempt| {
+            // At once to another broker of the cluster, then slower.
+            PAUSE.min(Duration::from_millis(25 * (attempt.saturating_sub(1) as u64).min(40)))
+        });
+    if let Some(seed) = seed {
+        connect = connect.nkey(seed);
+    }
+    if let Some(ca) = &options.ca {
+        connect = connect.add_root_certificates(ca.clone()).require_tls(true);
+    }
+    if let Some((certificate, key)) = &options.identity {
+        connect = connect.add_client_certificate(certificate.clone(), key.clone());
+    }
+    connect
+}
+
+impl Bus for NatsBus {
+    async fn publish(
+        &self,
+        subject: String,
+        reply: Option<String>,
+        payload: Bytes,
+    ) -> Result<(), BusError> {
+        let bytes = payload.len();
+        let sent = match reply {
+            Some(reply) => self.client.publish_with_reply(subject, reply, payload).await,
+            None => self.client.publish(subject, payload).await,
+        };
+        sent.map_err(|error| match error.kind() {
+            PublishErrorKind::MaxPayloadExceeded => {
+                BusError::TooLarge { bytes, most: self.max_payload() }
+            }
+            PublishErrorKind::Send => BusError::Closed,
+            _ => BusError::Client { step: "publish a message", error: Box::new(error) },
+        })
+    }
+
+    async fn subscribe(&self, subject: String) -> Result<Subscription, BusError> {
+        let messages = self.client.subscribe(subject).await.map_err(|error| BusError::Client {
+            step: "listen to a subject",
+            error: Box::new(error),
+        })?;
+        Ok(Subscription::new(messages.map(|message| Message {
+            subject: message.subject.into_string(),
+            reply: message.reply.map(async_nats::Subject::into_string),
+            no_responders: message.status == Some(StatusCode::NO_RESPONDERS),
+            payload: message.payload,
+        })))
+    }
+
+    async fn flush(&self) -> Result<(), BusError> {
+        self.client
+            .flush()
+            .await
+            .map_err(|error| BusError::Client { step: "reach the broker", error: Box::new(error) })
+    }
+
+    fn max_payload(&self) -> usize {
+        self.client.max_payload()
+    }
+
+    fn inbox(&self) -> &str {
+        &self.inbox
+    }
+
+    fn is_connected(&self) -> bool {
+        self.client.connection_state() == State::Connected
+    }
+}
