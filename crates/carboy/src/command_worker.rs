@@ -15,6 +15,8 @@ use crate::failure::{Failure, print};
 use crate::fleet::brokers::{Credentials, bus_failure};
 use crate::fleet::durable::{self, Durable};
 use crate::memory_budget::MemoryBudget;
+use crate::serve_log::LogForm;
+use crate::worker_log::Logged;
 
 /// Runs at once for each processor: they share it by the weight of their control groups.
 const SLOTS_EACH: u32 = 4;
@@ -48,6 +50,9 @@ pub struct WorkerArguments {
     pub preload: Vec<String>,
     #[command(flatten)]
     pub budget: MemoryBudget,
+    /// What to write to standard error: failures of its own as text, or as JSON also a line for each run that begins and one for its end
+    #[arg(long, value_name = "FORM", default_value = "text")]
+    pub log: LogForm,
 }
 
 /// Runs what gateways send until it is told to leave.
@@ -86,13 +91,14 @@ pub async fn work(arguments: WorkerArguments) -> Result<std::process::ExitCode, 
         sessions: Some(HeldSessions::new(engine.clone(), MOST_SESSIONS)),
         session_drain: drain,
     };
-    let worker = Worker::start(engine.clone(), bus, beats, config)
+    let runner = Arc::new(Logged::new(engine.clone(), arguments.log, address));
+    let worker = Worker::start(runner.clone(), bus, beats, config)
         .await
         .map_err(|error| bus_failure(&error))?;
     let durable = if jobs > 0 {
         let (credentials, url) = (&arguments.credentials, &arguments.nats);
         let (who, how) = ((name, Start(incarnation)), durable::worker(jobs, drain));
-        Some(Durable::start(credentials, url, who, engine.clone(), how).await?)
+        Some(Durable::start(credentials, url, who, runner.clone(), how).await?)
     } else {
         None
     };
@@ -112,6 +118,7 @@ pub async fn work(arguments: WorkerArguments) -> Result<std::process::ExitCode, 
     }
     drop(worker);
     engine.shutdown().await;
+    runner.flush();
     Ok((ExitCode::Ok as u8).into())
 }
 

@@ -42,6 +42,7 @@ mod serve_log;
 mod served;
 mod session;
 mod traceback;
+mod worker_log;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;

@@ -7,6 +7,7 @@ use std::io::Write;
 use std::sync::mpsc::{self, Sender, SyncSender};
 use std::time::{Duration, SystemTime};
 
+use carboy_protocol::Outcome;
 use carboy_server::http::{Log, Told};
 use carboy_server::telemetry::{Line, Lines, Request, Run};
 use carboy_store::iso8601;
@@ -56,7 +57,8 @@ pub fn start(form: LogForm) -> (Log, Option<Lines>, Writer) {
 }
 
 impl Writer {
-    fn start() -> Writer {
+    /// Starts the thread.
+    pub fn start() -> Writer {
         let (sender, receiver) = mpsc::sync_channel(UNREAD);
         let thread = std::thread::Builder::new().name("log".into()).spawn(move || {
             for item in receiver {
@@ -86,7 +88,8 @@ impl Writer {
         });
     }
 
-    fn line(&self, line: String) {
+    /// Writes one line, unless too many wait.
+    pub fn line(&self, line: String) {
         self.0.try_send(Item::Line(line + "\n")).ok();
     }
 
@@ -129,20 +132,29 @@ fn of_request(request: &Request<'_>) -> String {
 }
 
 fn of_run(run: &Run<'_>) -> String {
-    let outcome = run.outcome;
+    let asked = json!({ "request": run.request, "trace": run.trace.id(), "tenant": run.tenant });
+    of_outcome(run.outcome, asked)
+}
+
+/// The line of a run that has ended, with what is known of it beside its outcome.
+pub fn of_outcome(outcome: &Outcome, known: Value) -> String {
     let error = outcome.error.as_ref();
-    written(
-        "info",
-        json!({
-            "event": "run", "request": run.request, "trace": run.trace.id(), "run": outcome.id, "tenant": run.tenant,
+    let mut line = json!({ "event": "run" });
+    let ended = json!({
+            "run": outcome.id,
             "status": outcome.status, "kind": error.map(|error| error.kind),
             "limit": error.and_then(|error| error.limit.as_ref()).map(|limit| limit.name),
             "tier": outcome.isolation.tier, "walls": outcome.isolation.walls,
             "queue_ms": ms(outcome.usage.queue_ms), "wall_ms": ms(outcome.usage.wall_ms),
             "cpu_ms": ms(outcome.usage.cpu_ms), "peak_memory_bytes": outcome.usage.peak_memory_bytes,
             "refused": outcome.refused().map(|denial| denial.count).sum::<u64>(),
-        }),
-    )
+    });
+    for part in [known, ended] {
+        if let (Value::Object(line), Value::Object(part)) = (&mut line, part) {
+            line.extend(part);
+        }
+    }
+    written("info", line)
 }
 
 /// Thousandths are enough.
@@ -151,7 +163,7 @@ fn ms(value: f64) -> f64 {
 }
 
 /// One line, without what is not known.
-fn written(level: &str, facts: Value) -> String {
+pub fn written(level: &str, facts: Value) -> String {
     let mut line = Map::new();
     line.insert("time".into(), iso8601(SystemTime::now()).into());
     line.insert("level".into(), level.into());
