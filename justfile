@@ -141,23 +141,18 @@ sdk: build
 simulate *OPTIONS:
     cargo run --quiet --release --package carboy-fleet --example simulate -- {{ OPTIONS }}
 
-# What a fleet may lose without losing a run: workers, and brokers; about 25 s.
+# What a fleet may lose without losing a run: workers, and brokers; about 30 s.
 [private]
 fleet-losses: build
-    tests/fleet
+    tests/fleet --gate
 
-# A real fleet with real faults, T1 to T21 by name: `just fleet T1 T5 --runs 10000 --times`; needs root.
+# A real fleet with real faults: every case, or some of T1 to T21 by name, as in `just fleet T1 T5 --runs 10000 --times`; needs root.
 fleet *CASES: build
-    tests/fleet {{ if CASES == "" { "T1 T2 T3 T4 T5 T6 T9 T15 T17 --runs 10000 --seconds 60 --times" } else { CASES } }}
+    tests/fleet {{ CASES }}
 
 # What a gateway and a broker add to a run, beside one server: a minute on a machine that does nothing else; needs nats-server in PATH, or `--broker PATH`.
 bench-fleet *OPTIONS: build
     target/release/carboy bench fleet {{ OPTIONS }}
-
-# sessions and quotas in a fleet of real programs, on this machine: a node is killed, another drained (about a minute)
-fleet-sessions PYTHON="python3":
-    cargo build --quiet --workspace --bins
-    tests/fleet_sessions.py target/debug/carboy "$(tests/broker)" {{ PYTHON }}
 
 # The pictures in docs/pictures, drawn anew; needs chromium-headless-shell, and pandas and matplotlib in CARBOY_TEST_PYTHON.
 picture: build

@@ -2,6 +2,8 @@
 
 import http.client
 import json
+import random
+import secrets
 import threading
 import time
 from dataclasses import dataclass, field
@@ -53,10 +55,14 @@ class Load:
         insist: bool = True,
         only: int | None = None,
         timeout: float = 120.0,
+        rate: float | None = None,
     ) -> None:
         self.world, self.runs, self.at_once, self.code = world, runs, at_once, code
         self.tenant, self.insist, self.timeout = tenant, insist, timeout
         self.places = GATEWAYS[:gateways] if only is None else [GATEWAYS[only]]
+        # So many a second, at moments that do not wait for answers, unless all callers are busy.
+        self.rate, self.moment, self.chance = rate, 0.0, random.Random(runs)
+        self.name = secrets.token_hex(8)
         self.seen = Seen()
         self.lock = threading.Lock()
         self.next = 0
@@ -66,7 +72,7 @@ class Load:
 
     def start(self) -> "Load":
         """Begins to send."""
-        self.began = time.monotonic()
+        self.began = self.moment = time.monotonic()
         for thread in self.threads:
             thread.start()
         return self
@@ -99,12 +105,20 @@ class Load:
                     return
                 number, self.next = self.next, self.next + 1
                 self.seen.sent += 1
+                if self.rate is not None:
+                    self.moment += self.chance.expovariate(self.rate)
+                due = self.moment
             body = json.dumps({"code": self.code.format(n=number)})
             # One key for all attempts: the server runs it once.
             headers = {"Authorization": f"Bearer {self.world.keys[self.tenant]}",
                        "Content-Type": "application/json",
-                       "Idempotency-Key": f"{id(self)}-{number}"}  # fmt: skip
-            began = time.monotonic()
+                       "Idempotency-Key": f"{self.name}-{number}"}  # fmt: skip
+            if self.rate is None:
+                began = time.monotonic()
+            else:
+                # Who is late has waited: the time counts from when it was due.
+                began = due
+                time.sleep(max(due - time.monotonic(), 0))
             while True:
                 asked = time.monotonic()
                 try:
@@ -155,14 +169,17 @@ class Load:
             outcome = json.loads(text)
         except ValueError:
             outcome = None
-        if status != 200 or not isinstance(outcome, dict) or outcome.get("result") != number:
+        found = outcome.get("result") if isinstance(outcome, dict) else None
+        # A large result has its number in front.
+        found = found[0] if isinstance(found, list) else found
+        if status != 200 or found != number:
             self.fail(number, f"{status} {text[:300]!r}")
             return
         with self.lock:
             self.seen.times.append(took)
             if number in self.seen.results:
                 self.seen.wrong.append(f"{number}: answered twice")
-            self.seen.results[number] = outcome["result"]
+            self.seen.results[number] = found
 
     def fail(self, number: int, why: str) -> None:
         """A run without its result."""

@@ -1,22 +1,39 @@
 """A fleet on one machine: three brokers, workers and gateways, each in a network namespace on a bridge."""
 
+import contextlib
+import ctypes
 import hashlib
+import http.client
 import json
 import secrets
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
+import threading
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 NODES = ["nodeaaaa", "nodebbbb", "nodecccc", "nodedddd"]
+# Where a case needs more of them.
+MORE_NODES = ["nodeeeee", "nodeffff", "nodegggg", "nodehhhh"]
 BROKERS = ["10.99.0.1", "10.99.0.2", "10.99.0.3"]
-GATEWAYS = ["10.99.0.21", "10.99.0.22"]
+# The third is for a case that has a broker of its own.
+GATEWAYS = ["10.99.0.21", "10.99.0.22", "10.99.0.23"]
+OLD_BROKER = "10.99.0.9"
 PORT = 8722
+TENANTS = ("good", "greedy", "poison", "keeper", "limited")
+# Runs a second that the last of them may begin.
+RATE = 20
+# Where a broker tells of itself, on its own host.
+MONITORING = 8222
 
 # How long anything may take to start. It is far more than a busy machine needs.
 PATIENCE = 180.0
@@ -39,14 +56,40 @@ def until(what: str, holds: Any, patience: float = PATIENCE) -> None:
         time.sleep(0.05)
 
 
+def inside(name: str, call: Callable[[], T]) -> T:
+    """Calls something on a thread whose sockets are in the network of this name."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    found: list[T] = []
+    failed: list[BaseException] = []
+
+    def enter() -> None:
+        try:
+            with open(f"/run/netns/{name}", "rb") as network:
+                if libc.setns(network.fileno(), 0x40000000) != 0:  # CLONE_NEWNET
+                    raise OSError(ctypes.get_errno(), f"enter the network {name}")
+            found.append(call())
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=enter)
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed[0]
+    return found[0]
+
+
 class World:
     """The fleet. Everything in it is known by the name of its network: b1, nodeaaaa, g1."""
 
-    def __init__(self, program: Path, broker: Path, python: str, slots: int) -> None:
+    def __init__(
+        self, program: Path, broker: Path, old_broker: Path, python: str, slots: int
+    ) -> None:
         self.program, self.broker, self.python, self.slots = program, broker, python, slots
+        self.old_broker = old_broker
         self.folder = Path(tempfile.mkdtemp(prefix="carboy-fleet-"))
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
-        self.keys = {name: f"carboy_{secrets.token_hex(32)}" for name in ("good", "greedy")}
+        self.keys = {name: f"carboy_{secrets.token_hex(32)}" for name in TENANTS}
         self.urls = ",".join(f"tls://{place}:4222" for place in BROKERS)
 
     def start(self, *, nodes: int, gateways: int) -> None:
@@ -58,7 +101,7 @@ class World:
         command("ip", "link", "set", "cbridge", "up")
         fleet = self.folder / "fleet"
         command(self.program, "fleet", "init", fleet, "--brokers", ",".join(BROKERS),
-                "--nodes", ",".join(NODES))  # fmt: skip
+                "--nodes", ",".join(NODES + MORE_NODES))  # fmt: skip
         for number, place in enumerate(BROKERS, 1):
             self.network(f"b{number}", place)
             self.start_broker(f"b{number}")
@@ -83,6 +126,11 @@ class World:
         for device in ("lo", "eth0"):
             command("ip", "-n", name, "link", "set", device, "up")
 
+    def forget_network(self, name: str) -> None:
+        """Takes a network away in which nothing runs any more."""
+        command("ip", "link", "del", f"v{name}"[:15])
+        command("ip", "netns", "del", name)
+
     def link(self, name: str, state: str) -> None:
         """Cuts a link, or mends it: `down` or `up`."""
         command("ip", "link", "set", f"v{name}"[:15], state)
@@ -104,26 +152,102 @@ class World:
         """Waits until it takes clients."""
 
         def ready() -> bool:
-            asked = ["ip", "netns", "exec", name, "/usr/bin/python3", "-I", "-c",
-                     "import socket; socket.create_connection(('127.0.0.1', 4222), 5)"]  # fmt: skip
-            return subprocess.run(asked, capture_output=True).returncode == 0
+            def connect() -> bool:
+                socket.create_connection(("127.0.0.1", 4222), 5).close()
+                return True
+
+            try:
+                return inside(name, connect)
+            except OSError:
+                return False
 
         until(f"{name} listens", ready)
 
-    def start_worker(self, node: str) -> None:
-        """Starts the worker of a node."""
+    def ask_broker(self, name: str, path: str) -> Any:
+        """What a broker tells of itself, or nothing if it does not."""
+
+        def asked() -> Any:
+            place = f"http://127.0.0.1:{MONITORING}{path}"
+            # A proxy of the host's is none of the broker's network.
+            opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+            with opener.open(place, timeout=5) as answer:
+                return json.load(answer)
+
+        try:
+            return inside(name, asked)
+        except (OSError, http.client.HTTPException, ValueError):
+            return None
+
+    def await_healthy(self) -> None:
+        """Waits until every broker has all that it should have."""
+
+        def healthy(name: str) -> bool:
+            said = self.ask_broker(name, "/healthz")
+            return isinstance(said, dict) and said.get("status") == "ok"
+
+        for number in range(1, len(BROKERS) + 1):
+            until(f"b{number} is healthy", lambda name=f"b{number}": healthy(name))
+
+    def streams(self, name: str) -> dict[str, tuple[int, int, int]]:
+        """What a broker has of every stream: messages, the first and the last."""
+        said = self.ask_broker(name, "/jsz?streams=true&accounts=true") or {}
+        return {
+            stream["name"]: tuple(
+                stream["state"][part] for part in ("messages", "first_seq", "last_seq")
+            )
+            for account in said.get("account_details", [])
+            for stream in account.get("stream_detail", [])
+        }
+
+    def start_worker(self, node: str, *more: str, slots: int | None = None) -> None:
+        """Starts the worker of a node. It writes down which runs begin."""
         self.spawn(node, self.program, "worker", "--node", node, "--nats", self.urls, "--credentials",
-                   self.folder / "fleet" / "workers" / node, "--slots", str(self.slots),
-                   "--python", self.python)  # fmt: skip
+                   self.folder / "fleet" / "workers" / node, "--slots", str(slots or self.slots),
+                   "--python", self.python, "--log", "json", *more)  # fmt: skip
+
+    def end_workers(self) -> None:
+        """Ends all workers, as if their machines were taken away."""
+        for node in self.workers():
+            self.kill(node)
+            del self.processes[node]
+
+    def workers(self) -> list[str]:
+        """Nodes whose worker was started."""
+        return [name for name in self.processes if name.startswith("node")]
+
+    def log_size(self, name: str) -> int:
+        """How much a program has said so far."""
+        log = self.folder / f"{name}.log"
+        return log.stat().st_size if log.exists() else 0
+
+    def lines(self, name: str, since: int = 0) -> list[dict[str, Any]]:
+        """What a worker wrote down, from a place in it on."""
+        log = self.folder / f"{name}.log"
+        if not log.exists():
+            return []
+        with log.open("rb") as file:
+            file.seek(since)
+            text = file.read()
+        found = []
+        for line in text.splitlines():
+            # Whoever is killed may leave half of one.
+            with contextlib.suppress(ValueError):
+                facts = json.loads(line)
+                if isinstance(facts, dict):
+                    found.append(facts)
+        return found
 
     def settings(self) -> None:
-        """Two tenants: one that is served, and one that is to leave others alone."""
+        """Tenants: two like others, one whose jobs end workers, one with sessions, one with a rate."""
         places = ", ".join(f'"{place}"' for place in GATEWAYS)
         text = f'listen = "0.0.0.0:{PORT}"\nhosts = [{places}]\n'
         for tenant, key in self.keys.items():
             digest = hashlib.sha256(key.encode()).hexdigest()
             text += f"[tenants.{tenant}]\nruns_at_once = 512\n"
+            text += "sessions_at_once = 200\n" if tenant == "keeper" else ""
+            text += f"runs_per_second = {RATE}\nburst = {RATE}\n" if tenant == "limited" else ""
             text += f'[[tenants.{tenant}.keys]]\nsha256 = "{digest}"\n'
+        text += "[tenants.keeper.ceiling.limits]\nheads = 256\nsession_memory_bytes = 2147483648\n"
         (self.folder / "serve.toml").write_text(text)
 
     def start_gateway(self, name: str) -> None:
