@@ -9,6 +9,7 @@ an event loop. Every run answers with an `Outcome`. What is raised is a `CarboyE
 """
 
 from ._artifacts import Artifact, Artifacts, ArtifactWish
+from ._async_jobs import AsyncJob
 from ._async_sandbox import AsyncSandbox
 from ._async_session import AsyncSession
 from ._async_stream import AsyncRunStream, AsyncSessionStream
@@ -21,12 +22,14 @@ from ._errors import (
     CarboyError,
     EngineError,
     EngineGoneError,
+    JobError,
     NotStartedError,
     RequestError,
     ToolError,
 )
 from ._extract import extract
 from ._frames import FrameError
+from ._jobs import JobState
 from ._limits import Limits
 from ._outcome import (
     CancelledRunError,
@@ -58,6 +61,7 @@ from ._sandbox import Sandbox
 from ._schema import schema
 from ._session import Session
 from ._session_base import Variable, Variables
+from ._sync_jobs import Job
 from ._sync_stream import RunStream, SessionStream
 from ._tools import Tool
 
@@ -67,6 +71,7 @@ __all__ = [
     "Artifact",
     "ArtifactWish",
     "Artifacts",
+    "AsyncJob",
     "AsyncRunStream",
     "AsyncSandbox",
     "AsyncSession",
@@ -90,6 +95,9 @@ __all__ = [
     "FrameFile",
     "GuestExceptionError",
     "Isolation",
+    "Job",
+    "JobError",
+    "JobState",
     "Language",
     "LeftOut",
     "LimitError",

@@ -14,7 +14,17 @@ from ._address import Address
 from ._client import MOST_IDLE, PATIENCE, content_type
 from ._connection import CONNECT_SECONDS, READ_SIZE, Connection, Tls, unreachable
 from ._errors import BusyError, CarboyError
-from ._http import Answer, Body, Broken, Over, Step, Steps, exchange, following
+from ._http import (
+    MOST_ANSWER,
+    Answer,
+    Body,
+    Broken,
+    Over,
+    Step,
+    Steps,
+    exchange,
+    following,
+)
 from ._link import AsyncLink
 from ._problems import problem_of
 from ._remote import (
@@ -71,7 +81,7 @@ class AsyncRemote(Remote, AsyncLink):
         until = time.monotonic() + READY_SECONDS
         try:
             while True:
-                status, text = await self._ask("GET", "/readyz", None)
+                status, text = await self.ask("GET", "/readyz", None)
                 if status == 200:
                     break
                 error = problem_of(status, text)
@@ -79,7 +89,7 @@ class AsyncRemote(Remote, AsyncLink):
                     raise error
                 await asyncio.sleep(READY_STEP)
             # It also shows whether the key is one.
-            status, text = await self._ask("GET", "/v1/policies", None)
+            status, text = await self.ask("GET", "/v1/policies", None)
             if status == 401:
                 said = problem_of(status, text)
         except CarboyError as error:
@@ -186,7 +196,7 @@ class AsyncRemote(Remote, AsyncLink):
 
     async def _post(self, run: Run, path: str, body: bytes) -> None:
         try:
-            fault = answer_fault(*await self._ask("POST", path, body))
+            fault = answer_fault(*await self.ask("POST", path, body))
         except CarboyError as error:
             fault = error
         except Exception as error:
@@ -215,7 +225,7 @@ class AsyncRemote(Remote, AsyncLink):
         until = time.monotonic() + INTERRUPT_SECONDS
         with contextlib.suppress(CarboyError, OSError):
             while not run.over and not run.ended and time.monotonic() < until:
-                if has_interrupted(*await self._ask("POST", path, None)):
+                if has_interrupted(*await self.ask("POST", path, None)):
                     return
                 await asyncio.sleep(INTERRUPT_STEP)
 
@@ -226,7 +236,7 @@ class AsyncRemote(Remote, AsyncLink):
     async def _forget(self, number: int) -> None:
         # If this is cancelled because the box is closed, the session ends with the others that are left.
         with contextlib.suppress(CarboyError, OSError):
-            status, _ = await self._ask("DELETE", self.there.session_path(number), None)
+            status, _ = await self.ask("DELETE", self.there.session_path(number), None)
             self.there.closed(number, status)
 
     def close(self) -> None:
@@ -326,13 +336,20 @@ class AsyncRemote(Remote, AsyncLink):
         while self._idle:
             self._drop(self._idle.pop())
 
-    async def _ask(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
+    async def ask(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        more: str = "",
+        most: int = MOST_ANSWER,
+    ) -> tuple[int, bytes]:
         """One request, and the status and body of its answer."""
-        head = self.address.request(method, path, body, content_type(body))
+        head = self.address.request(method, path, body, content_type(body) + more)
         connection = await self._taken()
         while True:
             answer = Answer()
-            held = Body()
+            held = Body(most)
             steps = connection.steps(exchange(answer, head, body or b"", held.take))
             try:
                 await asyncio.wait_for(self._drive(connection, steps), PATIENCE)

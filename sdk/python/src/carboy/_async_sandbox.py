@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any
 
+from ._async_jobs import AsyncJob
 from ._async_listen import next_of
 from ._async_pipe import AsyncPipe
 from ._async_remote import AsyncRemote
@@ -17,8 +18,10 @@ from ._async_stream import AsyncRunStream
 from ._box import Box, closed_box
 from ._check import Violation
 from ._data_frames import FrameLike
-from ._errors import RequestError
+from ._errors import EngineError, RequestError
 from ._files import FileLike, PathLike
+from ._http import MOST_BODY
+from ._jobs import Submission, checked_id, told, without_server
 from ._link import AsyncLink, AsyncRun
 from ._outcome import Outcome
 from ._policy import PolicyLike
@@ -123,6 +126,37 @@ class AsyncSandbox(Box[AsyncLink]):
 
         return AsyncSession(self._settings, self._raises(on_error), self._submitted, opening)
 
+    async def submit(
+        self,
+        code: str,
+        inputs: Mapping[str, Any] | None = None,
+        *,
+        files: Mapping[str, FileLike] | None = None,
+        frames: Mapping[str, FrameLike] | None = None,
+        policy: PolicyLike | None = None,
+        on_error: OnError | None = None,
+        timeout: float | None = None,
+        key: str | None = None,
+        webhook: str | None = None,
+    ) -> AsyncJob:
+        """Has a server accept code as a durable job, and returns before it runs. See `Sandbox.submit`."""
+        raises = self._raises(on_error)
+        asked = (code, inputs, files, frames, policy, timeout, webhook, key)
+        # Frames may be written, which takes long.
+        submission = await asyncio.to_thread(Submission, self._settings, *asked)
+        try:
+            answer = await self._ask_of_job("POST", "/v1/jobs", submission.body, submission.headers)
+        except EngineError:
+            # Its key makes it one job, whether it was heard of or not.
+            answer = await self._ask_of_job("POST", "/v1/jobs", submission.body, submission.headers)
+        return AsyncJob(told(*answer)["id"], raises, self._ask_of_job)
+
+    def job(self, id: str, *, on_error: OnError | None = None) -> AsyncJob:
+        """A durable job that was submitted before, by its id. Nothing is asked yet."""
+        if self._settings.address is None:
+            raise without_server()
+        return AsyncJob(checked_id(id), self._raises(on_error), self._ask_of_job)
+
     async def check(self, code: str, *, policy: PolicyLike | None = None) -> list[Violation]:
         """What the language profile does not allow in the code. See `Sandbox.check`."""
         return await asyncio.to_thread(self._violations, code, policy)
@@ -182,6 +216,13 @@ class AsyncSandbox(Box[AsyncLink]):
         """Has a thread write the frames of a run, and submits it."""
         run.request = await asyncio.to_thread(self._settings.request, *asked)
         return self._submitted(run)
+
+    async def _ask_of_job(
+        self, method: str, path: str, body: bytes | None = None, more: str = ""
+    ) -> tuple[int, bytes]:
+        pipe = self._engine(None)
+        assert isinstance(pipe, AsyncRemote)
+        return await pipe.ask(method, path, body, more, MOST_BODY)
 
     def _submitted(self, run: AsyncRun) -> AsyncLink:
         pipe = self._engine(None)

@@ -105,13 +105,14 @@ class Client:
         take: Callable[[bytes], object] | None = None,
         most: int = MOST_ANSWER,
         within: float = PATIENCE,
+        more: str = "",
     ) -> tuple[Answer, bytes]:
         """One request and the whole of its answer, whatever its status.
 
         With `take`, the body of one that is a success goes there, in parts. What is longer than `most`
-        otherwise, or is not there after so many seconds, is an error.
+        otherwise, or is not there after so many seconds, is an error. `more` is other headers.
         """
-        head = self.address.request(method, path, body, content_type(body, kind))
+        head = self.address.request(method, path, body, content_type(body, kind) + more)
         until = time.monotonic() + within
         connection = self.take(within)
         while True:

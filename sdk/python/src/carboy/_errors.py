@@ -52,6 +52,10 @@ class EngineGoneError(EngineError):
     """The engine died while the run was under way. The next run starts another."""
 
 
+class JobError(_NoOutcome):
+    """A durable job has no outcome: it was given up, was cancelled, or is a day old."""
+
+
 class ToolError(CarboyError):
     """Raise this in a tool: its message is passed to the code that called it.
 

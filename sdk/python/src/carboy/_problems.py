@@ -20,6 +20,7 @@ _BUSY = frozenset(
         "drained",
         "fleet_full",
         "fleet_unreachable",
+        "durable_unavailable",
     )
 )
 

@@ -10,13 +10,16 @@ from typing import Any
 from ._box import Box, closed_box
 from ._check import Violation
 from ._data_frames import FrameLike
+from ._errors import EngineError
 from ._files import FileLike, PathLike
+from ._jobs import Submission, checked_id, told, without_server
 from ._link import SyncLink, SyncRun
 from ._outcome import Outcome
 from ._policy import PolicyLike
 from ._record import Chunk, Preloaded
 from ._request import OnError
 from ._session import Session
+from ._sync_jobs import Job
 from ._sync_listen import next_of
 from ._sync_pipe import SyncPipe
 from ._sync_remote import SyncRemote
@@ -136,6 +139,42 @@ class Sandbox(Box[SyncLink]):
         session._open(self._submitted, opening)
         return session
 
+    def submit(
+        self,
+        code: str,
+        inputs: Mapping[str, Any] | None = None,
+        *,
+        files: Mapping[str, FileLike] | None = None,
+        frames: Mapping[str, FrameLike] | None = None,
+        policy: PolicyLike | None = None,
+        on_error: OnError | None = None,
+        timeout: float | None = None,
+        key: str | None = None,
+        webhook: str | None = None,
+    ) -> Job:
+        """Has a server accept code as a durable job, and returns before it runs. See `Job`.
+
+        It is run when there is a place, also if this process is gone, and its end is kept for a day. It may
+        run more than once if whoever runs it dies; one result is kept. It has no tools, and files of at
+        most 1 MiB. The same `key` and request are one job for a day. `webhook` is an address that is told of
+        the end, if the server has that set up.
+        """
+        raises = self._raises(on_error)
+        asked = (code, inputs, files, frames, policy, timeout, webhook, key)
+        submission = Submission(self._settings, *asked)
+        try:
+            answer = self._ask_of_job("POST", "/v1/jobs", submission.body, submission.headers)
+        except EngineError:
+            # Its key makes it one job, whether it was heard of or not.
+            answer = self._ask_of_job("POST", "/v1/jobs", submission.body, submission.headers)
+        return Job(told(*answer)["id"], raises, self._ask_of_job)
+
+    def job(self, id: str, *, on_error: OnError | None = None) -> Job:
+        """A durable job that was submitted before, by its id. Nothing is asked yet."""
+        if self._settings.address is None:
+            raise without_server()
+        return Job(checked_id(id), self._raises(on_error), self._ask_of_job)
+
     def check(self, code: str, *, policy: PolicyLike | None = None) -> list[Violation]:
         """What the language profile of the policy does not allow in the code, without running it.
 
@@ -191,6 +230,13 @@ class Sandbox(Box[SyncLink]):
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _ask_of_job(
+        self, method: str, path: str, body: bytes | None = None, more: str = ""
+    ) -> tuple[int, bytes]:
+        pipe = self._pipe or self._engine(None)
+        assert isinstance(pipe, SyncRemote)
+        return pipe.ask_of_job(method, path, body, more)
 
     def _submitted(self, run: SyncRun) -> SyncLink:
         pipe = self._pipe or self._engine(None)

@@ -11,7 +11,7 @@ from ._address import Address
 from ._client import advanced
 from ._connection import Connection
 from ._errors import BusyError, CarboyError
-from ._http import Broken, Over, Step, Steps
+from ._http import MOST_BODY, Broken, Over, Step, Steps
 from ._link import SyncLink, SyncRun
 from ._pipe import closed
 from ._problems import problem_of
@@ -266,6 +266,13 @@ class SyncRemote(Remote, SyncLink):
             if leg is not None and not leg.is_busy and isinstance(run, SyncRun):
                 self.look(run)
             time.sleep(INTERRUPT_STEP)
+
+    def ask_of_job(
+        self, method: str, path: str, body: bytes | None = None, more: str = ""
+    ) -> tuple[int, bytes]:
+        """One request about a durable job, whose answer may be as long as an outcome."""
+        answer, text = self.client.ask(method, path, body, most=MOST_BODY, more=more)
+        return answer.status, text
 
     def forget_session(self, number: int) -> None:
         # The garbage collector may call this at any moment: whoever asks for something next ends it.
