@@ -8,6 +8,7 @@
 //! `CONSUMER.MSG.NEXT` and acknowledgements of `CB_JOBS`, `DIRECT.GET.CB_ASK.cb.stop.>`, and to publish to `cb.res.>`,
 //! `cb.hook.>`, `cb.dlq.>`, `cb.done.>` and `cb.wake`; it listens to `cb.stop.>` and `cb.wake`.
 
+mod list;
 mod queue;
 
 use std::sync::atomic::{AtomicUsize, Ordering};

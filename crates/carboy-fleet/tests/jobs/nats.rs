@@ -283,3 +283,39 @@ async fn a_queue_says_what_it_has_and_what_it_does_not_take() {
     assert_eq!((notice.id, notice.attempt), (hooked.id, 1));
     queue.done(notice.lease).await.expect("an answer");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_has_the_newest_of_many() {
+    let Some(program) = broker::program() else { return };
+    let (broker, _folder) = broker("list", &program);
+    let gateway = gateway(&broker.place, bounds()).await;
+    let queue = &gateway.queue;
+    assert!(queue.list("a", 10).await.expect("a list").is_empty());
+    let mut few = vec![];
+    for _ in 0..3 {
+        few.push(submit(&**queue, "b", "x").await);
+    }
+    // More than are read for one list, so that it has to find from where on to read.
+    let mut many = vec![];
+    for _ in 0..1_500 {
+        many.push(submit(&**queue, "a", "x").await);
+    }
+    let ended = &many[many.len() - 2];
+    queue.cancel(ended).await.expect("it ends");
+    let listed = queue.list("a", 50).await.expect("a list");
+    assert_eq!(listed.len(), 50);
+    let accepted: Vec<_> = listed.iter().map(|listed| listed.ticket.accepted_ms).collect();
+    assert!(accepted.is_sorted_by(|newer, older| newer >= older), "{accepted:?}");
+    // Several can be of one millisecond.
+    assert!(accepted.iter().all(|&accepted| accepted >= many[many.len() - 50].accepted_ms));
+    for row in &listed {
+        assert_eq!(row.has_ended, row.ticket.id == ended.id);
+    }
+    let mut found: Vec<_> =
+        queue.list("b", 50).await.expect("a list").into_iter().map(|row| row.ticket.id).collect();
+    let mut expected: Vec<_> = few.iter().map(|ticket| ticket.id.clone()).collect();
+    found.sort();
+    expected.sort();
+    assert_eq!(found, expected);
+    assert_eq!(queue.list("a", 200).await.expect("a list").len(), 200);
+}

@@ -1,6 +1,5 @@
 //! What a [`JobQueue`] promises, in terms of streams.
 
-use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -10,7 +9,7 @@ use async_nats::jetstream::message::{Acker, Message};
 use async_nats::jetstream::stream::{DirectGetErrorKind, LastRawMessageErrorKind};
 use bytes::Bytes;
 use carboy_protocol::Job;
-use futures_util::stream::{self, StreamExt};
+use futures_util::stream::StreamExt;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
@@ -22,12 +21,6 @@ use super::super::{
     Stored, Ticket,
 };
 use super::{ANSWER, NatsJobs, Once, PATIENCE, Sent, unavailable, written};
-
-/// How many of a tenant's jobs a list looks at.
-const LOOKED_AT: usize = 1_000;
-
-/// How many requests a list has under way at once.
-const AT_ONCE: usize = 16;
 
 /// An end that a webhook is to be told of.
 #[derive(Serialize, Deserialize)]
@@ -48,7 +41,7 @@ impl NatsJobs {
     }
 
     /// The same, read.
-    async fn last<T: DeserializeOwned>(
+    pub(super) async fn last<T: DeserializeOwned>(
         &self,
         stream: &str,
         subject: &str,
@@ -123,14 +116,6 @@ impl NatsJobs {
             Some(error) if got.is_empty() => Err(error),
             _ => Ok(got),
         }
-    }
-
-    /// The subjects of a stream, of which there may be many: only so many are looked at.
-    async fn subjects(&self, stream: &str, among: String) -> Result<Vec<String>, QueueError> {
-        let stream = self.context.get_stream_no_info(stream).await.map_err(unavailable)?;
-        let info = stream.info_builder().subjects(among).fetch();
-        let names: Vec<_> = info.await.map_err(unavailable)?.take(LOOKED_AT).collect().await;
-        names.into_iter().map(|name| name.map(|(name, _)| name).map_err(unavailable)).collect()
     }
 
     /// How many orders are not done.
@@ -317,22 +302,7 @@ impl JobQueue for NatsJobs {
     }
 
     async fn list(&self, tenant: &str, most: usize) -> Result<Vec<Listed>, QueueError> {
-        let asked = self.subjects(streams::ASK, streams::ask(tenant, "") + "*").await?;
-        let ended = self.subjects(streams::RESULTS, streams::result(tenant, "") + "*").await?;
-        let ended: HashSet<String> = ended.into_iter().collect();
-        let read = |subject: String| async move { self.last(streams::ASK, &subject).await };
-        let tickets: Vec<_> = asked.into_iter().map(read).collect();
-        let tickets: Vec<Result<Option<Ticket>, QueueError>> =
-            stream::iter(tickets).buffer_unordered(AT_ONCE).collect().await;
-        let mut listed = vec![];
-        for ticket in tickets {
-            let Some(ticket) = ticket? else { continue };
-            let has_ended = ended.contains(&streams::result(tenant, &ticket.id));
-            listed.push(Listed { ticket, has_ended });
-        }
-        listed.sort_by_key(|listed| std::cmp::Reverse(listed.ticket.accepted_ms));
-        listed.truncate(most);
-        Ok(listed)
+        self.listed(tenant, most).await
     }
 
     async fn notices(&self, most: usize) -> Result<Vec<Notice<Acker>>, QueueError> {
