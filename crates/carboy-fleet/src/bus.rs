@@ -39,6 +39,12 @@ pub trait Bus: Clone + Send + Sync + 'static {
 
     /// Whether messages pass. A connection that was lost is made again by itself.
     fn is_connected(&self) -> bool;
+
+    /// How often a connection was made: one that was away for a moment is known by it.
+    fn connects(&self) -> u64;
+
+    /// Gives the connection up for one to another broker, if there are several.
+    fn renew(&self) -> impl Future<Output = ()> + Send;
 }
 
 /// A message that was received.

@@ -56,7 +56,7 @@ impl Hub {
         let mut met = false;
         for listener in listeners.values().filter(|one| matches(&one.pattern, &message.subject)) {
             met = true;
-            if !listener.connection.cut.load(Ordering::Relaxed) {
+            if listener.connection.passes() {
                 // One that is full loses it, as with a broker.
                 listener.messages.try_send(message.clone()).ok();
             }
@@ -68,7 +68,16 @@ impl Hub {
 #[derive(Debug, Default)]
 struct Connection {
     cut: AtomicBool,
+    /// It is cut, and has not noticed.
+    deaf: AtomicBool,
     ended: AtomicBool,
+    connects: AtomicU64,
+}
+
+impl Connection {
+    fn passes(&self) -> bool {
+        !self.cut.load(Ordering::Relaxed) && !self.deaf.load(Ordering::Relaxed)
+    }
 }
 
 /// One connection to a bus in this process.
@@ -110,9 +119,16 @@ impl LocalBus {
         self.connection.cut.store(true, Ordering::Relaxed);
     }
 
-    /// Mends the wire.
+    /// The same, and this connection has not noticed either: it says that it is connected.
+    pub fn deafen(&self) {
+        self.connection.deaf.store(true, Ordering::Relaxed);
+    }
+
+    /// Mends the wire. To this connection it is a new one.
     pub fn mend(&self) {
         self.connection.cut.store(false, Ordering::Relaxed);
+        self.connection.deaf.store(false, Ordering::Relaxed);
+        self.connection.connects.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Ends the connection, as the death of a process does: its subscriptions are gone.
@@ -148,7 +164,7 @@ impl Bus for LocalBus {
         if payload.len() > self.max_payload {
             return Err(BusError::TooLarge { bytes: payload.len(), most: self.max_payload });
         }
-        if self.connection.cut.load(Ordering::Relaxed) {
+        if !self.connection.passes() {
             return Ok(());
         }
         let message = Message { subject, reply, payload, no_responders: false };
@@ -193,8 +209,18 @@ impl Bus for LocalBus {
     }
 
     fn is_connected(&self) -> bool {
-        let Connection { cut, ended } = &*self.connection;
+        let Connection { cut, ended, .. } = &*self.connection;
         !cut.load(Ordering::Relaxed) && !ended.load(Ordering::Relaxed)
+    }
+
+    fn connects(&self) -> u64 {
+        self.connection.connects.load(Ordering::Relaxed)
+    }
+
+    async fn renew(&self) {
+        if !self.connection.cut.load(Ordering::Relaxed) {
+            self.mend();
+        }
     }
 }
 

@@ -4,28 +4,34 @@
 //! waits in a bounded line; whoever publishes then waits too.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_nats::client::PublishErrorKind;
 use async_nats::connection::State;
-use async_nats::{Client, ConnectOptions, StatusCode};
+use async_nats::{
+    Client, ConnectOptions, ReconnectToServer, Server, ServerAddr, StatusCode,
+};
 use bytes::Bytes;
 use futures_util::StreamExt;
 
 use crate::bus::{Bus, BusError, Message, Subscription};
+use crate::name::Start;
+use crate::random::Random;
 
-/// A broker that does not answer for twice as long is left for another.
-const PING: Duration = Duration::from_secs(2);
+/// A broker that says nothing for three times as long is left for another. Whatever it says counts, so a busy
+/// connection is not asked.
+const PING: Duration = Duration::from_millis(400);
 
 /// How long a broker may take to let us in.
-const HANDSHAKE: Duration = Duration::from_secs(3);
+const HANDSHAKE: Duration = Duration::from_secs(2);
 
 /// How long the first connection is tried: brokers and nodes are often started together.
 const FIRST: Duration = Duration::from_secs(15);
 
 /// The longest pause before a connection is tried again.
-const PAUSE: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// Messages that wait in one subscription.
 const WAITING: usize = 65_536;
@@ -67,21 +73,37 @@ pub struct NatsBus {
 impl NatsBus {
     /// Connects. It tries for some seconds before it gives up.
     pub async fn connect(options: &NatsOptions) -> Result<NatsBus, BusError> {
+        NatsBus::connect_telling(options, |_| {}).await
+    }
+
+    /// The same. Why the first try failed is told at once, if more are made.
+    pub async fn connect_telling(
+        options: &NatsOptions,
+        tell: impl FnOnce(&BusError),
+    ) -> Result<NatsBus, BusError> {
         let seed = match &options.nkey {
             Some(file) => Some(seed(file)?),
             None => None,
         };
         let last = Instant::now() + FIRST;
+        let (turns, mut tell) = (Arc::new(Turns::new()), Some(tell));
         loop {
             let places: Vec<&str> = options.url.split(',').map(str::trim).collect();
-            match configured(options, seed.clone()).connect(places).await {
+            match configured(options, seed.clone(), turns.clone()).connect(places).await {
                 Ok(client) => return Ok(NatsBus { client, inbox: options.inbox.as_str().into() }),
                 // A broker that is there and says no will say so again.
-                Err(error) if Instant::now() >= last || is_final(error.kind()) => {
+                Err(error) => {
+                    let is_over = Instant::now() >= last || is_final(error.kind());
                     let place = options.url.clone();
-                    return Err(BusError::Connect { place, error: Box::new(error) });
+                    let error = BusError::Connect { place, error: Box::new(error) };
+                    if is_over {
+                        return Err(error);
+                    }
+                    if let Some(tell) = tell.take() {
+                        tell(&error);
+                    }
+                    tokio::time::sleep(PAUSE / 4).await;
                 }
-                Err(_) => tokio::time::sleep(PAUSE / 4).await,
             }
         }
     }
@@ -109,8 +131,35 @@ fn seed(file: &Path) -> Result<String, BusError> {
     Ok(seed)
 }
 
-fn configured(options: &NatsOptions, seed: Option<String>) -> ConnectOptions {
-    let mut connect = ConnectOptions::new()
+/// Whose turn it is among the brokers. The one that was tried last is tried again after all others: if its link was cut, that it
+/// does not answer takes seconds to find out.
+struct Turns(Mutex<(Option<ServerAddr>, Random)>);
+
+impl Turns {
+    fn new() -> Turns {
+        let seed = Start::random().map_or(0, |Start(seed)| seed);
+        Turns(Mutex::new((None, Random::new(seed))))
+    }
+
+    fn next(&self, servers: &[Server]) -> Option<ReconnectToServer> {
+        let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (last, random) = &mut *turns;
+        let is_last = |server: &Server| {
+            let place = |address: &ServerAddr| (address.host().to_owned(), address.port());
+            last.as_ref().is_some_and(|last| place(last) == place(&server.addr))
+        };
+        let next = servers.iter().min_by_key(|server| {
+            let tries = (server.failed_attempts, server.is_discovered);
+            (is_last(server), tries, random.below(1 << 16))
+        })?;
+        let addr = next.addr.clone();
+        *last = Some(addr.clone());
+        Some(ReconnectToServer { addr, delay: None })
+    }
+}
+
+fn configured(options: &NatsOptions, seed: Option<String>, turns: Arc<Turns>) -> ConnectOptions {
+    let connect = ConnectOptions::new()
         .name(&options.name)
         .custom_inbox_prefix(&options.inbox)
         .ping_interval(PING)
@@ -121,6 +170,10 @@ fn configured(options: &NatsOptions, seed: Option<String>) -> ConnectOptions {
             // At once to another broker of the cluster, then slower.
             PAUSE.min(Duration::from_millis(25 * (attempt.saturating_sub(1) as u64).min(40)))
         });
+    let mut connect = connect.reconnect_to_server_callback(move |servers, _| {
+        let next = turns.next(&servers);
+        async move { next }
+    });
     if let Some(seed) = seed {
         connect = connect.nkey(seed);
     }
@@ -184,5 +237,14 @@ impl Bus for NatsBus {
 
     fn is_connected(&self) -> bool {
         self.client.connection_state() == State::Connected
+    }
+
+    fn connects(&self) -> u64 {
+        self.client.statistics().connects.load(Ordering::Relaxed)
+    }
+
+    async fn renew(&self) {
+        // One that is closed has nothing to renew.
+        self.client.force_reconnect().await.ok();
     }
 }

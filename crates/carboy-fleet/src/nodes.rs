@@ -137,6 +137,13 @@ impl Nodes {
         self.known.iter().filter(|node| node.is_there(now)).count()
     }
 
+    /// When the last of several nodes was heard that were heard since `from`.
+    pub fn several_heard(&self, from: Duration) -> Option<Duration> {
+        let heard = self.known.iter().map(|node| node.heard).filter(|&heard| heard >= from);
+        let (count, last) = heard.fold((0, Duration::ZERO), |(n, last), at| (n + 1, last.max(at)));
+        (count > 1).then_some(last)
+    }
+
     /// A heartbeat, which is also how a node becomes known. A machine has one start: another is heard when the former is
     /// gone or has been silent.
     pub fn heard(&mut self, address: Address, hint: Hint, now: Duration) {

@@ -46,6 +46,11 @@ pub(super) enum Ended {
     Nobody,
     /// The node is gone, and something may have run.
     Lost,
+    /// There is no link to any broker, and nothing was heard of it.
+    Cut {
+        /// It may have arrived before that, and have run.
+        is_sent: bool,
+    },
 }
 
 fn broken(what: &'static str) -> Ended {
@@ -91,6 +96,8 @@ pub(super) struct Attempt<'a, B: Bus> {
     pub body: &'a Bytes,
     pub reply: String,
     sent_at: Duration,
+    /// What was sent may have arrived.
+    pub is_sent: bool,
     resent: u32,
     /// The number of the next event.
     next: u64,
@@ -132,6 +139,9 @@ impl<B: Bus> Shared<B> {
             let run = UnderWay {
                 run: ask.run.clone(),
                 address,
+                begun: now,
+                is_known: false,
+                is_session: ask.session.is_some(),
                 events,
                 held: held.clone(),
                 next: 0,
@@ -150,6 +160,7 @@ impl<B: Bus> Shared<B> {
             ask,
             body,
             sent_at: now,
+            is_sent: false,
             resent: 0,
             next: 0,
             told: 0,
@@ -165,7 +176,7 @@ impl<B: Bus> Shared<B> {
             return ended;
         }
         let ended = attempt.follow(&mut incoming, &held, caller).await;
-        attempt.entry.is_over = !matches!(ended, Ended::Lost)
+        attempt.entry.is_over = !matches!(ended, Ended::Lost | Ended::Cut { is_sent: true })
             && !matches!(ended, Ended::Failed(RunError::Fleet(FleetError::Broken { .. })));
         ended
     }
@@ -224,6 +235,11 @@ impl<B: Bus> Attempt<'_, B> {
                         Some(Incoming::Nobody) if self.next == 0 => Some(Ended::Nobody),
                         Some(Incoming::Nobody | Incoming::Lost) => Some(Ended::Lost),
                         Some(Incoming::Silent) => self.silent().await,
+                        Some(Incoming::Early) => {
+                            self.is_sent = false;
+                            None
+                        }
+                        Some(Incoming::Cut) => Some(Ended::Cut { is_sent: self.is_sent }),
                         None if self.entry.shared.state().is_closed => {
                             Some(Ended::Failed(RunError::Cancelled))
                         }
@@ -264,6 +280,9 @@ impl<B: Bus> Attempt<'_, B> {
     async fn silent(&mut self) -> Option<Ended> {
         if self.entry.shared.config.clock.now() > self.until {
             return Some(broken("it does not end"));
+        }
+        if !self.is_sent {
+            return self.send().await;
         }
         self.ask_status().await;
         None

@@ -7,6 +7,7 @@
 mod answers;
 mod attempt;
 mod caller;
+mod link;
 mod news;
 mod place;
 mod run;
@@ -31,6 +32,7 @@ use crate::message::{Event, GatewayBeat, NodeBeat, PROBE, Say, VERSION, read, wr
 use crate::name::{GATEWAYS, HEARTBEATS, Start, Verb};
 use crate::nodes::{Address, Nodes};
 use crate::room::Room;
+use link::Link;
 pub use session::RemoteSession;
 pub use shared::GatewayConfig;
 use shared::{Count, Shared, State};
@@ -68,7 +70,7 @@ impl<B: Bus> Gateway<B> {
             budget: Budget::new(),
             runs: HashMap::new(),
             wheel: Wheel::default(),
-            connected: config.clock.now(),
+            link: Link::new(config.clock.now(), bus.connects()),
             ticked: config.clock.now(),
             beaten: None,
             is_closed: false,
@@ -134,6 +136,7 @@ impl<B: Bus> Shared<B> {
         if beat.v == VERSION && beat.address.speaks_under(&message.subject) {
             let now = self.config.clock.now();
             let mut state = self.state();
+            state.link.heard(now);
             state.nodes.heard(beat.address, beat.hint, now);
             state.serve_room(now);
         }
@@ -150,27 +153,31 @@ impl<B: Bus> Shared<B> {
         let Ok(Start(token)) = token.parse() else { return };
         let now = self.config.clock.now();
         if message.no_responders {
-            return self.state().nobody(token, is_probe);
+            let mut state = self.state();
+            state.link.heard(now);
+            return state.nobody(token, is_probe, now);
         }
         // What cannot be read is as if it were lost.
         let Ok((event, body)) = read::<Event>(&message.payload) else { return };
         let mut state = self.state();
+        state.link.heard(now);
         state.told(token, event, body, now);
         state.serve_room(now);
     }
 
     async fn tick(&self) {
         let now = self.config.clock.now();
-        let is_connected = self.bus.is_connected();
-        let beat = {
+        let (is_connected, connects) = (self.bus.is_connected(), self.bus.connects());
+        let (beat, is_deserted) = {
             let mut state = self.state();
-            // Who stood still himself has heartbeats to read before he calls others silent.
-            let stood_still = now.saturating_sub(state.ticked) >= DEAF;
-            if !is_connected || stood_still {
-                state.connected = now;
+            if now.saturating_sub(state.ticked) >= DEAF {
+                state.link.stood_still(now);
             }
             state.ticked = now;
-            state.turn(now, is_connected);
+            if state.link.look(now, is_connected, connects) {
+                state.ask_all(now);
+            }
+            state.turn(now);
             // Who waits is told by its channel being dropped.
             drop(state.room.expire(now));
             state.nodes.forget_silent(FORGET, now);
@@ -178,8 +185,11 @@ impl<B: Bus> Shared<B> {
             if is_due {
                 state.beaten = Some(now);
             }
-            is_due && is_connected
+            (is_due && is_connected, state.is_deserted(now))
         };
+        if is_deserted {
+            self.bus.renew().await;
+        }
         if beat {
             let beat = written(&self.beat(), &[]);
             self.bus.publish(GATEWAYS.into(), None, beat).await.ok();

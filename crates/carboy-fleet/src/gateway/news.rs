@@ -6,21 +6,51 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::shared::State;
+use super::place::LONGEST as WAIT;
 use super::under_way::{Incoming, UnderWay};
-use super::wheel::SILENT;
+use super::wheel::{SILENT, Wheel};
 use crate::message::{Event, WINDOW_BYTES, What};
 use crate::nodes::SILENCE;
 
 /// The longest time between two such questions.
 const LONGEST: Duration = Duration::from_secs(2);
 
+/// Nodes that were heard within this time should be heard.
+const LATELY: Duration = Duration::from_secs(10);
+
 impl State {
+    /// The link was made again: every node is asked how its runs stand.
+    pub fn ask_all(&mut self, now: Duration) {
+        self.wheel = Wheel::default();
+        for (&token, run) in &mut self.runs {
+            (run.ask_at, run.patience) = (now, SILENT * 2);
+            self.wheel.add(now, token);
+        }
+    }
+
+    /// Whether several nodes were heard lately, and none of them now.
+    pub fn is_deserted(&mut self, now: Duration) -> bool {
+        let heard = self.nodes.several_heard(now.saturating_sub(LATELY));
+        heard.is_some_and(|heard| self.link.is_deserted(now, heard))
+    }
+
     /// Looks at every run that may have been silent for too long.
-    pub fn turn(&mut self, now: Duration, is_connected: bool) {
+    pub fn turn(&mut self, now: Duration) {
         while let Some(token) = self.wheel.due(now) {
             let Some(run) = self.runs.get_mut(&token) else { continue };
-            let heard = self.nodes.last_heard(run.address).unwrap_or_default().max(self.connected);
-            if is_connected && now.saturating_sub(heard) >= SILENCE {
+            if let Some(down) = self.link.down() {
+                // One that is known to run has its outcome when the link is back.
+                if !run.is_known && now.saturating_sub(down.max(run.begun)) >= WAIT {
+                    run.events.try_send(Incoming::Cut).ok();
+                    self.runs.remove(&token);
+                } else {
+                    self.wheel.add(now + SILENT, token);
+                }
+                continue;
+            }
+            let heard = self.nodes.last_heard(run.address).unwrap_or_default();
+            let heard = heard.max(self.link.since());
+            if self.link.can_judge(now) && now.saturating_sub(heard) >= SILENCE {
                 // A channel that is full has a reader who will see that it is closed.
                 run.events.try_send(Incoming::Lost).ok();
                 self.runs.remove(&token);
@@ -42,11 +72,16 @@ impl State {
     }
 
     /// Nobody listens where a run was sent or asked for.
-    pub fn nobody(&mut self, token: u64, is_probe: bool) {
-        if let Some(run) = self.runs.get(&token) {
-            let told = if is_probe { Incoming::Lost } else { Incoming::Nobody };
-            run.events.try_send(told).ok();
-        }
+    pub fn nobody(&mut self, token: u64, is_probe: bool, now: Duration) {
+        let Some(run) = self.runs.get(&token) else { return };
+        let told = match is_probe {
+            // Its node may be making its own link again. It is asked once more.
+            true if !self.link.is_settled(now) => return,
+            true => Incoming::Lost,
+            false if run.is_session && !self.link.is_settled(now) => Incoming::Early,
+            false => Incoming::Nobody,
+        };
+        run.events.try_send(told).ok();
     }
 
     /// A node said something of a run.
@@ -55,7 +90,7 @@ impl State {
             return;
         };
         let address = run.address;
-        run.heard = now;
+        (run.heard, run.is_known) = (now, true);
         let (hint, is_busy) = (event.hint, event.what == What::Busy {});
         if !run.take(event, body) {
             // It says more than it may. Its run is told by its channel being dropped.

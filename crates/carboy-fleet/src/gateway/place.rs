@@ -55,7 +55,8 @@ impl<B: Bus> Shared<B> {
                 return Err(RunError::Cancelled);
             }
             // Whoever came before has the first choice.
-            if state.room.is_empty()
+            if self.bus.is_connected()
+                && state.room.is_empty()
                 && tried.len() < TRIES
                 && let Some(address) = state.nodes.choose(None, tried, now)
             {
@@ -90,7 +91,8 @@ impl<B: Bus> Shared<B> {
             return RunError::Cancelled;
         }
         one_more(&self.count.refused);
-        let is_anybody = state.nodes.alive(self.config.clock.now()) > 0;
+        let is_anybody =
+            self.bus.is_connected() && state.nodes.alive(self.config.clock.now()) > 0;
         let retry_after = LATER;
         if is_anybody {
             FleetError::Full { retry_after }.into()

@@ -85,6 +85,11 @@ impl<B: Bus> Shared<B> {
                     self.state().nodes.gone(address);
                 }
                 Ended::Refused | Ended::Nobody => return Err(self.too_late()),
+                Ended::Cut { is_sent } if !is_sent || may_repeat => return Err(self.too_late()),
+                Ended::Cut { .. } => {
+                    one_more(&self.count.lost);
+                    return Err(FleetError::WorkerLost.into());
+                }
                 Ended::Lost => {
                     lost += 1;
                     if caller.is_stopped {

@@ -9,8 +9,12 @@ use crate::bus::{Bus, BusError};
 use crate::message::{PieceOf, RunAsk, pieces, written};
 
 impl<B: Bus> Attempt<'_, B> {
-    /// Sends the run itself.
-    pub(super) async fn send(&self) -> Option<Ended> {
+    /// Sends the run itself, or leaves it for when there is a link: what was not sent has not run.
+    pub(super) async fn send(&mut self) -> Option<Ended> {
+        if !self.entry.shared.bus.is_connected() {
+            return None;
+        }
+        self.is_sent = true;
         match self.send_pieces().await {
             Ok(()) => None,
             Err(BusError::TooLarge { bytes, most }) => {

@@ -204,6 +204,12 @@ impl<B: Bus> RemoteSession<B> {
             Ended::Failed(error) => Err(error),
             Ended::Refused => Err(unexpected()),
             Ended::Nobody => Err(self.lost()),
+            Ended::Cut { is_sent: true } if !is_harmless(&ask) => {
+                Err(FleetError::WorkerLost.into())
+            }
+            Ended::Cut { .. } => {
+                Err(FleetError::Unreachable { retry_after: place::LATER }.into())
+            }
             // Boxed: it asks once more.
             Ended::Lost => Err(Box::pin(self.confirm(&ask)).await),
         }
@@ -313,6 +319,13 @@ impl<B: Bus> SessionHandle for RemoteSession<B> {
     fn check(&self) -> Result<(), RunError> {
         self.over.get().map_or(Ok(()), |over| Err(over.error()))
     }
+}
+
+/// Whether it changes nothing in its session, so that it does not matter if it was done.
+fn is_harmless(ask: &RunAsk) -> bool {
+    ask.session.as_ref().is_some_and(|of| {
+        matches!(of.what, Wanted::Attach {} | Wanted::Variables {} | Wanted::Checkpoints {})
+    })
 }
 
 fn unexpected() -> RunError {

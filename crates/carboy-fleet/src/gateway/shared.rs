@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
+use super::link::Link;
 use super::under_way::UnderWay;
 use super::wheel::Wheel;
 use crate::budget::Budget;
@@ -60,8 +61,7 @@ pub(super) struct State {
     pub budget: Budget,
     pub runs: HashMap<u64, UnderWay>,
     pub wheel: Wheel,
-    /// When the broker was seen last: nobody is silent to whoever cannot hear.
-    pub connected: Duration,
+    pub link: Link,
     pub ticked: Duration,
     pub beaten: Option<Duration>,
     pub is_closed: bool,

@@ -17,6 +17,12 @@ pub(super) const CHANNEL: usize = WINDOW_EVENTS as usize + 16;
 pub(super) struct UnderWay {
     pub run: String,
     pub address: Address,
+    /// When it was begun here.
+    pub begun: Duration,
+    /// Its node has said something of it.
+    pub is_known: bool,
+    /// It is asked of a session, which is nowhere else.
+    pub is_session: bool,
     pub events: mpsc::Sender<Incoming>,
     /// Bytes in that channel.
     pub held: Arc<AtomicUsize>,
@@ -39,8 +45,12 @@ pub(super) enum Incoming {
     Nobody,
     /// Its node is gone.
     Lost,
-    /// Nothing was heard for some time.
+    /// Nothing was heard for some time, or the link was made again.
     Silent,
+    /// Nobody listened where it was sent, which is not believed yet. Nothing ran.
+    Early,
+    /// There is no link to any broker, and was none for long.
+    Cut,
 }
 
 /// How long something of this size may be on its way: twenty megabytes a second is slow.

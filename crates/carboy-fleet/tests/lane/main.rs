@@ -5,6 +5,7 @@
 
 mod faults;
 mod hostile;
+mod link;
 mod placing;
 mod said;
 mod world;
