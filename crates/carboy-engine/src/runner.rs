@@ -40,6 +40,11 @@ pub trait Runner: Send + Sync + 'static {
     fn load(&self) -> Option<Load> {
         None
     }
+
+    /// Why nothing can be run now, if that is known and may change by itself: the nodes are elsewhere, and none is reached.
+    fn unready(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 /// How much is going on, for whoever watches.

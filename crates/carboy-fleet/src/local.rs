@@ -43,6 +43,8 @@ struct Hub {
     listeners: Mutex<BTreeMap<u64, Listener>>,
     numbers: AtomicU64,
     fault: Mutex<Option<Fault>>,
+    /// A subject whose listeners the broker does not know for now.
+    hidden: Mutex<Option<String>>,
 }
 
 impl Hub {
@@ -52,6 +54,10 @@ impl Hub {
 
     /// Whether somebody was there to get it.
     fn deliver(&self, message: &Message) -> bool {
+        let hidden = self.hidden.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if hidden.is_some_and(|hidden| hidden == message.subject) {
+            return false;
+        }
         let listeners = self.listeners();
         let mut met = false;
         for listener in listeners.values().filter(|one| matches(&one.pattern, &message.subject)) {
@@ -135,6 +141,17 @@ impl LocalBus {
     pub fn end(&self) {
         self.connection.ended.store(true, Ordering::Relaxed);
         self.hub.listeners().retain(|_, one| !Arc::ptr_eq(&one.connection, &self.connection));
+    }
+
+    /// Nobody listens to this subject any more, as far as the broker knows: as when it was started again, and those who do
+    /// have not come back.
+    pub fn hide(&self, subject: &str) {
+        *self.hub.hidden.lock().unwrap_or_else(PoisonError::into_inner) = Some(subject.to_owned());
+    }
+
+    /// Everybody who listens is known again.
+    pub fn show(&self) {
+        *self.hub.hidden.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// Decides from now on what happens to each message of all connections.

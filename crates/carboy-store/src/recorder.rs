@@ -319,6 +319,10 @@ impl<R: Describe> Runner for Recorder<R> {
     fn load(&self) -> Option<Load> {
         self.runner.load()
     }
+
+    fn unready(&self) -> Option<&'static str> {
+        self.runner.unready()
+    }
 }
 
 impl<R: Describe + Sessions> Sessions for Recorder<R> {

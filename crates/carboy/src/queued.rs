@@ -152,4 +152,8 @@ impl<R: Sessions> Runner for Behind<R> {
     fn load(&self) -> Option<Load> {
         self.0.runner().load()
     }
+
+    fn unready(&self) -> Option<&'static str> {
+        self.0.runner().unready()
+    }
 }

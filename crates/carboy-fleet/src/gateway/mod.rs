@@ -230,4 +230,11 @@ impl<B: Bus> Runner for Gateway<B> {
         let state = self.shared.state();
         Some(Load { running: state.runs.len(), waiting: state.room.len(), ..Load::default() })
     }
+
+    fn unready(&self) -> Option<&'static str> {
+        if !self.shared.bus.is_connected() {
+            return Some("no broker can be reached");
+        }
+        (self.nodes() == 0).then_some("no node is heard of")
+    }
 }

@@ -347,3 +347,39 @@ async fn the_runs_of_a_gateway_that_is_gone_end_and_their_session_does_not() {
     let found = another.attach("acme", &id).await.expect("an answer").expect("the session");
     assert_eq!(codes(&found, "1").await.expect("a reply"), "1");
 }
+
+#[tokio::test]
+async fn a_gateway_without_a_broker_does_not_call_a_session_lost() {
+    let world = World::new(1).await;
+    let session = Arc::new(world.open().await);
+    let id = SessionHandle::id(&*session).expect("an id").to_owned();
+    world.bus.cut();
+    world.nodes[0].bus.cut();
+    world.pass(Duration::from_millis(50)).await;
+    let running = session.clone();
+    let run = tokio::spawn(async move { codes(&running, "1").await });
+    settle().await;
+    world.pass(Duration::from_secs(9)).await;
+    assert!(!run.is_finished(), "there may be one in a moment");
+    world.pass(Duration::from_millis(1500)).await;
+    let away = run.await.expect("no panic");
+    assert!(matches!(away, Err(RunError::Fleet(FleetError::Unreachable { .. }))), "{away:?}");
+    // The gateway has its broker again before the node has.
+    let asks = Address { node: 0, incarnation: 100 }.subject(Verb::Session);
+    world.bus.mend();
+    world.bus.hide(&asks);
+    world.pass(Duration::from_millis(50)).await;
+    let attached = world.gateway.attach("acme", &id);
+    let back = async {
+        world.pass(Duration::from_millis(1000)).await;
+        world.bus.show();
+        world.nodes[0].bus.mend();
+        world.pass(Duration::from_millis(1000)).await;
+        std::future::pending().await
+    };
+    tokio::select! {
+        found = attached => assert!(found.expect("an answer").is_some()),
+        () = back => {}
+    }
+    assert_eq!(codes(&session, "2").await.expect("it is there"), "2", "the first was never sent");
+}

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use carboy_engine::{FleetError, RunError};
+use carboy_engine::{FleetError, RunError, Runner};
 
 use crate::world::{World, doubling, failure, result, settle};
 
@@ -153,4 +153,20 @@ async fn what_was_sent_into_an_outage_ends_with_the_same_bound() {
     world.pass(Duration::from_millis(500)).await;
     assert_eq!(result(running).await, "\"wait running\"");
     assert_eq!(world.stage.all(), 1);
+}
+
+#[tokio::test]
+async fn a_gateway_says_why_it_is_not_ready() {
+    let mut world = World::new(&[]).await;
+    assert_eq!(world.gateway.unready(), Some("no node is heard of"));
+    world.join(1, None).await;
+    assert_eq!(world.gateway.unready(), None);
+    world.bus.cut();
+    assert_eq!(world.gateway.unready(), Some("no broker can be reached"));
+    world.bus.mend();
+    world.pass(Duration::from_millis(300)).await;
+    assert_eq!(world.gateway.unready(), None);
+    world.nodes[0].bus.cut();
+    world.pass(Duration::from_millis(1300)).await;
+    assert_eq!(world.gateway.unready(), Some("no node is heard of"));
 }

@@ -33,9 +33,10 @@ pub(super) async fn health() -> Response {
 /// `GET /readyz`: runs are taken.
 pub(super) async fn ready<R: Sessions>(State(door): State<Arc<Door<R>>>) -> Response {
     let why = match door.standing() {
-        Standing::Ready => {
-            return written("application/json", json!({ "status": "ready" }).to_string());
-        }
+        Standing::Ready => match door.runner().unready() {
+            Some(why) => why,
+            None => return written("application/json", json!({ "status": "ready" }).to_string()),
+        },
         Standing::Starting => "the first runs are not over yet",
         Standing::Failed => {
             "the first runs failed, or reached what they must not; the log of `carboy serve` says why"

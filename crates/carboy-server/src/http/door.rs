@@ -286,7 +286,7 @@ impl<R: Sessions> Door<R> {
             load: self.desk.runner().load(),
             connections: self.seats.count(),
             spans: self.telemetry().map_or((0, 0), Telemetry::spans),
-            ready: self.standing() == Standing::Ready,
+            ready: self.standing() == Standing::Ready && self.runner().unready().is_none(),
             tenants: tenants
                 .map(|tenant| TenantGauges {
                     name: tenant.name.clone(),

@@ -1,5 +1,7 @@
 //! Who comes in, what each gets, and what comes of a run.
 
+use std::sync::atomic::Ordering;
+
 use carboy_protocol::{Limits, Policy, Walls};
 use carboy_server::http::Closing;
 use serde_json::{Value, json};
@@ -175,6 +177,19 @@ async fn everybody_may_ask_whether_it_works() {
         let request = format!("GET {path} HTTP/1.1\r\nHost: 10.0.0.7:8722\r\n\r\n");
         assert_eq!(server.ask(&request).await.status, 200);
     }
+    server.end().await;
+}
+
+#[tokio::test]
+async fn a_door_whose_runner_reaches_nobody_is_not_ready_until_it_does() {
+    let server = Server::start(|_| {}).await;
+    server.behind.is_alone.store(true, Ordering::SeqCst);
+    let ready = server.ask(&get("acme", "/readyz")).await;
+    assert_eq!((ready.status, ready.code().as_str()), (503, "not_ready"));
+    assert!(ready.json()["detail"].as_str().unwrap().contains("no node is heard of"), "{ready:?}");
+    assert_eq!(server.ask(&get("acme", "/healthz")).await.status, 200);
+    server.behind.is_alone.store(false, Ordering::SeqCst);
+    assert_eq!(server.ask(&get("acme", "/readyz")).await.status, 200);
     server.end().await;
 }
 

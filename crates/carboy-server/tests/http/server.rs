@@ -1,6 +1,7 @@
 //! A door on loopback, the runner behind it, and a client that sends exactly what it is told.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -38,6 +39,8 @@ pub struct Behind {
     pub files: Mutex<BTreeMap<String, FileSource>>,
     pub log: Mutex<Vec<String>>,
     pub elsewhere: Arc<Elsewhere>,
+    /// It reaches nobody who could run something.
+    pub is_alone: AtomicBool,
 }
 
 /// Does what the code of its job says.
@@ -193,6 +196,10 @@ impl Runner for Scripted {
 
     fn load(&self) -> Option<Load> {
         Some(Load { running: 5, waiting: 6, standing: 7, memory_bytes: 8, memory_budget_bytes: 9 })
+    }
+
+    fn unready(&self) -> Option<&'static str> {
+        self.behind.is_alone.load(Ordering::SeqCst).then_some("no node is heard of")
     }
 }
 
