@@ -26,6 +26,7 @@ impl<B: Bus> Attempt<'_, B> {
         let what = Said::Answer { number, call, error };
         let say = written(&self.said(what), body.as_bytes());
         self.answered += 1;
+        self.entry.shared.state().make_room(say.len());
         self.answers.push_back((number, say.clone()));
         self.publish(Verb::Say, None, say).await.ok();
     }

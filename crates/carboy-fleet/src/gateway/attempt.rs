@@ -5,34 +5,29 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use carboy_engine::{Chunk, EngineError, FleetError, RunError};
+use carboy_engine::{Chunk, EngineError, FleetError, IN_FLIGHT, RunError};
 use carboy_protocol::Call;
 use carboy_protocol::pipe::{FailureKind, RunFailure};
 use tokio::sync::mpsc;
 
 use super::caller::{Caller, cancelled, next_answer};
+use super::held::Held;
 use super::shared::Shared;
 use super::under_way::{CHANNEL, Incoming, UnderWay, way};
 use super::wheel::SILENT;
 use crate::bus::{Bus, BusError};
-use crate::message::{
-    Event, PROBE, RunAsk, Said, Say, StatusAsk, WINDOW_BYTES, WINDOW_EVENTS, What, written,
-};
+use crate::message::{Event, RunAsk, Said, Say, WINDOW_BYTES, WINDOW_EVENTS, What, written};
 use crate::name::{Start, Verb};
 use crate::nodes::Address;
 
 /// The largest outcome, or call of a tool. An engine's are far smaller.
 const MAX_WHOLE: usize = 64 << 20;
 
-/// How often a run is sent to the same node again, after it said that it never came.
-const RESENT: u32 = 3;
-
-/// How long after it was sent that is believed: what came later is forgotten by then.
-const BELIEVED: Duration = Duration::from_secs(50);
+/// Answers that a node has not said that it has. An engine calls no more tools than half of it before it has some.
+const ANSWERS: usize = 2 * IN_FLIGHT;
 
 /// How an attempt ended.
 pub(super) enum Ended {
@@ -53,8 +48,13 @@ pub(super) enum Ended {
     },
 }
 
-fn broken(what: &'static str) -> Ended {
+pub(super) fn broken(what: &'static str) -> Ended {
     Ended::Failed(FleetError::Broken { what }.into())
+}
+
+/// It makes this gateway hold more than others leave it.
+fn greedy() -> Ended {
+    Ended::Failed(FleetError::WorkerLost.into())
 }
 
 /// Something for the caller, who may be slow to take it.
@@ -95,23 +95,24 @@ pub(super) struct Attempt<'a, B: Bus> {
     pub ask: &'a RunAsk,
     pub body: &'a Bytes,
     pub reply: String,
-    sent_at: Duration,
+    pub sent_at: Duration,
     /// What was sent may have arrived.
     pub is_sent: bool,
-    resent: u32,
+    pub resent: u32,
     /// The number of the next event.
-    next: u64,
+    pub next: u64,
     /// The number that the node was last told.
-    told: u64,
+    pub told: u64,
     /// Bytes that came since.
-    bytes: usize,
+    pub bytes: usize,
     whole: BytesMut,
     pending: Option<Pending>,
     /// Answers that the node may not have.
     pub answers: VecDeque<(u64, Bytes)>,
     pub answered: u64,
     /// When it must have said something by itself, or ended.
-    until: Duration,
+    pub until: Duration,
+    held: Arc<Held>,
 }
 
 impl<B: Bus> Shared<B> {
@@ -132,9 +133,10 @@ impl<B: Bus> Shared<B> {
         };
         let now = self.config.clock.now();
         let (events, mut incoming) = mpsc::channel(CHANNEL);
-        let held = Arc::new(AtomicUsize::new(0));
+        let held;
         {
             let mut state = self.state();
+            held = Arc::new(Held::new(state.held.clone()));
             let (ask_at, patience) = (now + SILENT + way(body.len()), SILENT * 2);
             let run = UnderWay {
                 run: ask.run.clone(),
@@ -170,14 +172,18 @@ impl<B: Bus> Shared<B> {
             answers: VecDeque::new(),
             answered: 0,
             until: now + caller.bound,
+            held,
         };
         if let Some(ended) = attempt.send().await {
             attempt.entry.is_over = true;
             return ended;
         }
-        let ended = attempt.follow(&mut incoming, &held, caller).await;
+        let ended = attempt.follow(&mut incoming, caller).await;
         attempt.entry.is_over = !matches!(ended, Ended::Lost | Ended::Cut { is_sent: true })
-            && !matches!(ended, Ended::Failed(RunError::Fleet(FleetError::Broken { .. })));
+            && !matches!(
+                ended,
+                Ended::Failed(RunError::Fleet(FleetError::Broken { .. } | FleetError::WorkerLost))
+            );
         ended
     }
 }
@@ -203,34 +209,23 @@ impl<B: Bus> Attempt<'_, B> {
         self.publish(Verb::Say, None, say).await.ok();
     }
 
-    /// Asks the node how the run stands, and for what is missing.
-    async fn ask_status(&mut self) {
-        let ask = StatusAsk {
-            run: self.ask.run.clone(),
-            gateway: self.ask.gateway.clone(),
-            next: self.next,
-        };
-        self.told = self.next;
-        self.bytes = 0;
-        self.publish(Verb::Status, Some(format!("{}{PROBE}", self.reply)), written(&ask, &[]))
-            .await
-            .ok();
-    }
-
     async fn follow(
         &mut self,
         incoming: &mut mpsc::Receiver<Incoming>,
-        held: &AtomicUsize,
         caller: &mut Caller,
     ) -> Ended {
+        let held = self.held.clone();
         loop {
             let is_free = self.pending.is_none();
             tokio::select! {
                 news = incoming.recv(), if is_free => {
                     let ended = match news {
                         Some(Incoming::Event(event, body)) => {
-                            held.fetch_sub(body.len(), Ordering::Relaxed);
-                            self.event(*event, body, caller).await
+                            let bytes = body.len();
+                            let ended = self.event(*event, body, caller).await;
+                            self.keep();
+                            self.held.looked_at(bytes);
+                            ended
                         }
                         Some(Incoming::Nobody) if self.next == 0 => Some(Ended::Nobody),
                         Some(Incoming::Nobody | Incoming::Lost) => Some(Ended::Lost),
@@ -243,6 +238,7 @@ impl<B: Bus> Attempt<'_, B> {
                         None if self.entry.shared.state().is_closed => {
                             Some(Ended::Failed(RunError::Cancelled))
                         }
+                        None if self.held.is_given_up() => Some(greedy()),
                         None => Some(broken("it said more than it was asked for")),
                     };
                     if let Some(ended) = ended {
@@ -260,11 +256,19 @@ impl<B: Bus> Attempt<'_, B> {
                         }
                         _ => {}
                     }
+                    self.keep();
                     self.take_note().await;
                 }
+                () = held.given_up() => return greedy(),
                 answer = next_answer(&mut caller.answers), if self.ask.tools => {
                     match answer {
-                        Some(answer) => self.answer(answer).await,
+                        Some(answer) => {
+                            self.answer(answer).await;
+                            if self.answers.len() > ANSWERS {
+                                return greedy();
+                            }
+                            self.keep();
+                        }
                         None => self.say(Said::NoMoreAnswers {}, &[]).await,
                     }
                     self.until = self.entry.shared.config.clock.now() + caller.bound;
@@ -277,15 +281,15 @@ impl<B: Bus> Attempt<'_, B> {
         }
     }
 
-    async fn silent(&mut self) -> Option<Ended> {
-        if self.entry.shared.config.clock.now() > self.until {
-            return Some(broken("it does not end"));
-        }
-        if !self.is_sent {
-            return self.send().await;
-        }
-        self.ask_status().await;
-        None
+    /// Says what is held of it now.
+    fn keep(&self) {
+        let pending = match &self.pending {
+            Some(Pending::Chunk(chunk)) => chunk.bytes.len(),
+            Some(Pending::Call(call)) => call.args.get().len() + call.kwargs.get().len(),
+            None => 0,
+        };
+        let answers: usize = self.answers.iter().map(|(_, say)| say.len()).sum();
+        self.held.keep(pending + self.whole.len() + answers);
     }
 
     /// Tells the node now and then what was taken, so that it says more.
@@ -387,15 +391,6 @@ impl<B: Bus> Attempt<'_, B> {
         Some(whole.freeze())
     }
 
-    /// The node says that the run never came.
-    async fn unknown(&mut self) -> Option<Ended> {
-        let age = self.entry.shared.config.clock.now().saturating_sub(self.sent_at);
-        if self.next > 0 || self.resent >= RESENT || age > BELIEVED {
-            return Some(Ended::Lost);
-        }
-        self.resent += 1;
-        self.send().await
-    }
 }
 
 /// Waits until the caller can take something. Nothing is lost if the wait is given up.

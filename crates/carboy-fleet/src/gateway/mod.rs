@@ -7,6 +7,7 @@
 mod answers;
 mod attempt;
 mod caller;
+mod held;
 mod link;
 mod news;
 mod place;
@@ -69,6 +70,8 @@ impl<B: Bus> Gateway<B> {
             room: Room::new(config.room),
             budget: Budget::new(),
             runs: HashMap::new(),
+            held: Arc::default(),
+            held_most: config.held_bytes,
             wheel: Wheel::default(),
             link: Link::new(config.clock.now(), bus.connects()),
             ticked: config.clock.now(),

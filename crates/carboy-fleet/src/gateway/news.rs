@@ -1,6 +1,5 @@
 //! News of runs, and the lack of it.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -44,6 +43,10 @@ impl State {
                     run.events.try_send(Incoming::Cut).ok();
                     self.runs.remove(&token);
                 } else {
+                    // It may be too late for it by now.
+                    if run.events.capacity() == run.events.max_capacity() {
+                        run.events.try_send(Incoming::Silent).ok();
+                    }
                     self.wheel.add(now + SILENT, token);
                 }
                 continue;
@@ -86,11 +89,15 @@ impl State {
 
     /// A node said something of a run.
     pub fn told(&mut self, token: u64, event: Event, body: Bytes, now: Duration) {
+        if self.runs.contains_key(&token) {
+            self.make_room(body.len());
+        }
         let Some(run) = self.runs.get_mut(&token).filter(|run| run.run == event.run) else {
             return;
         };
         let address = run.address;
-        (run.heard, run.is_known) = (now, true);
+        run.heard = now;
+        run.is_known |= event.what.number().is_some() || matches!(event.what, What::Running { .. });
         let (hint, is_busy) = (event.hint, event.what == What::Busy {});
         if !run.take(event, body) {
             // It says more than it may. Its run is told by its channel being dropped.
@@ -129,10 +136,10 @@ impl UnderWay {
             // What was asked for follows. If it is lost again, it is asked for again.
             self.is_asked = false;
         }
-        if self.held.load(Ordering::Relaxed) > WINDOW_BYTES {
+        if self.held.waiting() > WINDOW_BYTES {
             return false;
         }
-        self.held.fetch_add(body.len(), Ordering::Relaxed);
+        self.held.came(body.len());
         self.events.try_send(Incoming::Event(Box::new(event), body)).is_ok()
     }
 }

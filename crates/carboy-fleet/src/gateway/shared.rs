@@ -1,8 +1,8 @@
 //! What the tasks and the runs of a gateway share.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
@@ -17,6 +17,9 @@ use crate::name::Start;
 use crate::nodes::{Address, Nodes};
 use crate::room::{Room, RoomBounds};
 use crate::session::SessionKey;
+
+/// What is held at most of all runs together, in bytes: eight of the longest answers.
+const HELD: usize = 512 << 20;
 
 /// Who waits for a node is told which one it is.
 pub(super) type Waiter = oneshot::Sender<Address>;
@@ -34,6 +37,8 @@ pub struct GatewayConfig {
     pub clock: Clock,
     /// What ids of sessions are signed with. Without it there are none.
     pub session_key: Option<SessionKey>,
+    /// Bytes of what nodes sent that are held at most, of all runs together.
+    pub held_bytes: usize,
 }
 
 impl GatewayConfig {
@@ -41,7 +46,7 @@ impl GatewayConfig {
     pub fn new(name: Start) -> GatewayConfig {
         let room = RoomBounds { all: 10_000, each: 1_000 };
         let (version, clock) = (String::new(), Clock::new());
-        GatewayConfig { name, room, version, clock, session_key: None }
+        GatewayConfig { name, room, version, clock, session_key: None, held_bytes: HELD }
     }
 }
 
@@ -60,6 +65,9 @@ pub(super) struct State {
     pub room: Room<Waiter>,
     pub budget: Budget,
     pub runs: HashMap<u64, UnderWay>,
+    /// Bytes that are held of all runs.
+    pub held: Arc<AtomicUsize>,
+    pub held_most: usize,
     pub wheel: Wheel,
     pub link: Link,
     pub ticked: Duration,

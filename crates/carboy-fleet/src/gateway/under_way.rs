@@ -1,12 +1,12 @@
 //! A run that a node has, as those know it who bring news of it.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
+use super::held::Held;
 use crate::message::{Event, WINDOW_EVENTS};
 use crate::nodes::Address;
 
@@ -24,8 +24,8 @@ pub(super) struct UnderWay {
     /// It is asked of a session, which is nowhere else.
     pub is_session: bool,
     pub events: mpsc::Sender<Incoming>,
-    /// Bytes in that channel.
-    pub held: Arc<AtomicUsize>,
+    /// What is in that channel, and what became of it.
+    pub held: Arc<Held>,
     /// The number of the next event that goes into it.
     pub next: u64,
     /// What is missing was asked for.
