@@ -44,8 +44,11 @@ pub fn init(folder: &Path, wanted: FleetPlan) -> Result<String, InitError> {
         let public = place.nkey(&home)?;
         clients.identify_client(&place, &home, &role.name())?;
         place.write(&format!("{home}/ca.pem"), clients.certificate())?;
-        if role == Role::Gateway {
-            place.once(&format!("{home}/session.key"), session_key)?;
+        match &role {
+            Role::Gateway => drop(place.once(&format!("{home}/session.key"), session_key)?),
+            // A worker without `--node` is the node that its credentials are for.
+            Role::Worker(node) => place.write(&format!("{home}/node"), &format!("{node}\n"))?,
+            Role::Ops => {}
         }
         users.push(User { public, role });
     }

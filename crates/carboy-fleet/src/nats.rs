@@ -10,9 +10,7 @@ use std::time::{Duration, Instant};
 
 use async_nats::client::PublishErrorKind;
 use async_nats::connection::State;
-use async_nats::{
-    Client, ConnectOptions, ReconnectToServer, Server, ServerAddr, StatusCode,
-};
+use async_nats::{Client, ConnectOptions, ReconnectToServer, Server, ServerAddr, StatusCode};
 use bytes::Bytes;
 use futures_util::StreamExt;
 

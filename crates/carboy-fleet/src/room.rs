@@ -71,21 +71,23 @@ impl<T> Room<T> {
         Ok(())
     }
 
-    /// Takes out everybody it is too late for.
-    pub fn expire(&mut self, now: Duration) -> Vec<T> {
-        let mut late = Vec::new();
+    /// Takes out everybody it is too late for, and those who are gone and waited for nothing.
+    pub fn expire(&mut self, now: Duration, is_gone: impl Fn(&T) -> bool) -> Vec<T> {
+        let (mut late, before) = (Vec::new(), self.count);
         for line in self.waiting.values_mut() {
             // Each may have a deadline of its own, so those in front are not the first.
             for waiting in std::mem::take(line) {
-                if waiting.until >= now {
+                if is_gone(&waiting.item) {
+                    self.count -= 1;
+                } else if waiting.until >= now {
                     line.push_back(waiting);
                 } else {
+                    self.count -= 1;
                     late.push(waiting.item);
                 }
             }
         }
-        if !late.is_empty() {
-            self.count -= late.len();
+        if self.count < before {
             self.waiting.retain(|_, line| !line.is_empty());
             self.turns.retain(|tenant| self.waiting.contains_key(tenant));
         }
@@ -174,11 +176,24 @@ mod tests {
         room.enter("a", 1, LATER).expect("room");
         room.enter("a", 2, Duration::from_millis(5)).expect("room");
         room.enter("b", 3, Duration::from_millis(5)).expect("room");
-        let mut late = room.expire(Duration::from_millis(6));
+        let mut late = room.expire(Duration::from_millis(6), |_| false);
         late.sort_unstable();
         assert_eq!((late, room.len()), (vec![2, 3], 1));
-        assert_eq!(room.expire(Duration::from_millis(6)), Vec::<u32>::new());
+        assert_eq!(room.expire(Duration::from_millis(6), |_| false), Vec::<u32>::new());
         room.enter("b", 4, LATER).expect("room");
         assert_eq!(everybody(&mut room, Duration::ZERO).0, [1, 4]);
+    }
+
+    #[test]
+    fn whoever_is_gone_takes_no_place() {
+        let mut room = room(3, 2);
+        for (tenant, item) in [("a", 1), ("a", 2), ("b", 3)] {
+            room.enter(tenant, item, LATER).expect("room");
+        }
+        assert_eq!(room.expire(Duration::ZERO, |&item| item != 2), Vec::<u32>::new());
+        assert_eq!(room.len(), 1);
+        room.enter("a", 4, LATER).expect("room");
+        room.enter("b", 5, LATER).expect("room");
+        assert_eq!(everybody(&mut room, Duration::ZERO).0, [2, 5, 4]);
     }
 }

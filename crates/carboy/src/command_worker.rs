@@ -28,7 +28,8 @@ pub struct WorkerArguments {
     pub nats: String,
     #[command(flatten)]
     pub credentials: Credentials,
-    /// The name of this node: eight letters of a-z and 2-7 [default: made of the machine's id and host name]
+    /// The name of this node: eight letters of a-z and 2-7 [default: the one that its credentials are for, or made of the
+    /// machine's id and host name]
     #[arg(long, value_name = "NAME")]
     pub node: Option<NodeName>,
     /// Runs that it takes at once [default: four for each processor]
@@ -59,6 +60,7 @@ pub struct WorkerArguments {
 pub async fn work(arguments: WorkerArguments) -> Result<std::process::ExitCode, Failure> {
     let (mut term, mut interrupt) =
         (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
+    let name = arguments.credentials.node_name(arguments.node)?;
     let slots = arguments.slots.unwrap_or_else(usual_slots);
     let jobs = arguments.jobs.unwrap_or_else(durable::usual_count);
     let gate = arguments.budget.gate();
@@ -74,7 +76,6 @@ pub async fn work(arguments: WorkerArguments) -> Result<std::process::ExitCode, 
     let engine = Arc::new(engine);
     // A node that cannot run anything must not join.
     try_out(&engine, Policy { walls: arguments.walls.into(), ..Policy::default() }).await?;
-    let name = arguments.node.unwrap_or_else(NodeName::of_machine);
     let Start(incarnation) = Start::random().map_err(Failure::os("draw a random number"))?;
     let address = Address { node: name.0, incarnation };
     let (title, inbox) = (format!("carboy worker {name}"), node_inbox(name));

@@ -390,7 +390,6 @@ impl<B: Bus> Attempt<'_, B> {
         whole.extend_from_slice(&last);
         Some(whole.freeze())
     }
-
 }
 
 /// Waits until the caller can take something. Nothing is lost if the wait is given up.

@@ -103,7 +103,9 @@ impl State {
             let Some((&greedy, _)) = nodes.iter().max_by_key(|&(_, &held)| held) else { return };
             let of_it = self.runs.iter().filter(|(_, run)| run.address == greedy);
             let largest = of_it.max_by_key(|(_, run)| run.held.bytes());
-            let Some((&token, run)) = largest.filter(|(_, run)| run.held.bytes() > 0) else { return };
+            let Some((&token, run)) = largest.filter(|(_, run)| run.held.bytes() > 0) else {
+                return;
+            };
             let freed = run.held.bytes();
             run.held.give_up();
             self.runs.remove(&token);

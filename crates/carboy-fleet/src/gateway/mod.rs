@@ -36,7 +36,7 @@ use crate::room::Room;
 use link::Link;
 pub use session::RemoteSession;
 pub use shared::GatewayConfig;
-use shared::{Count, Shared, State};
+use shared::{Count, Shared, State, Waiter};
 use wheel::Wheel;
 
 /// How often what is due is looked for.
@@ -182,7 +182,7 @@ impl<B: Bus> Shared<B> {
             }
             state.turn(now);
             // Who waits is told by its channel being dropped.
-            drop(state.room.expire(now));
+            drop(state.room.expire(now, Waiter::is_closed));
             state.nodes.forget_silent(FORGET, now);
             let is_due = state.beaten.is_none_or(|at| now.saturating_sub(at) >= BEAT);
             if is_due {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::shared::State;
 use super::place::LONGEST as WAIT;
+use super::shared::State;
 use super::under_way::{Incoming, UnderWay};
 use super::wheel::{SILENT, Wheel};
 use crate::message::{Event, WINDOW_BYTES, What};
@@ -64,9 +64,12 @@ impl State {
                 if run.events.capacity() == run.events.max_capacity() {
                     run.events.try_send(Incoming::Silent).ok();
                 }
-                // A long run is silent by nature.
-                run.ask_at = now + run.patience;
-                run.patience = (run.patience * 2).min(LONGEST);
+                // A long run is silent by nature. A node that makes its link again is so for a moment.
+                let is_settled = self.link.is_settled(now);
+                run.ask_at = now + if is_settled { run.patience } else { SILENT };
+                if is_settled {
+                    run.patience = (run.patience * 2).min(LONGEST);
+                }
             }
             // That its node is silent is noticed in time all the same.
             let at = run.ask_at.max(run.heard + SILENT).min(heard + SILENCE);
@@ -92,19 +95,23 @@ impl State {
         if self.runs.contains_key(&token) {
             self.make_room(body.len());
         }
-        let Some(run) = self.runs.get_mut(&token).filter(|run| run.run == event.run) else {
+        let is_misunderstood = matches!(event.what, What::Misunderstood { .. });
+        // Who could not read what it was sent does not know whose it was.
+        let is_it =
+            |run: &&mut UnderWay| run.run == event.run || is_misunderstood && event.run.is_empty();
+        let Some(run) = self.runs.get_mut(&token).filter(is_it) else {
             return;
         };
         let address = run.address;
         run.heard = now;
         run.is_known |= event.what.number().is_some() || matches!(event.what, What::Running { .. });
-        let (hint, is_busy) = (event.hint, event.what == What::Busy {});
+        let (hint, is_refused) = (event.hint, is_misunderstood || event.what == What::Busy {});
         if !run.take(event, body) {
             // It says more than it may. Its run is told by its channel being dropped.
             self.runs.remove(&token);
         }
         self.nodes.replied(address, hint, now);
-        if is_busy {
+        if is_refused {
             // It may lack something else than a place.
             self.nodes.refused(address);
         }

@@ -91,8 +91,7 @@ impl<B: Bus> Shared<B> {
             return RunError::Cancelled;
         }
         one_more(&self.count.refused);
-        let is_anybody =
-            self.bus.is_connected() && state.nodes.alive(self.config.clock.now()) > 0;
+        let is_anybody = self.bus.is_connected() && state.nodes.alive(self.config.clock.now()) > 0;
         let retry_after = LATER;
         if is_anybody {
             FleetError::Full { retry_after }.into()

@@ -207,9 +207,7 @@ impl<B: Bus> RemoteSession<B> {
             Ended::Cut { is_sent: true } if !is_harmless(&ask) => {
                 Err(FleetError::WorkerLost.into())
             }
-            Ended::Cut { .. } => {
-                Err(FleetError::Unreachable { retry_after: place::LATER }.into())
-            }
+            Ended::Cut { .. } => Err(FleetError::Unreachable { retry_after: place::LATER }.into()),
             // Boxed: it asks once more.
             Ended::Lost => Err(Box::pin(self.confirm(&ask)).await),
         }

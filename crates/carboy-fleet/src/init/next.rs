@@ -32,11 +32,7 @@ pub fn text(folder: &Path, plan: &FleetPlan) -> String {
     .ok();
     for node in &plan.nodes {
         let home = Role::Worker(*node).folder();
-        writeln!(
-            text,
-            "     carboy worker --node {node} --nats {urls} --credentials {place}/{home}"
-        )
-        .ok();
+        writeln!(text, "     carboy worker --nats {urls} --credentials {place}/{home}").ok();
     }
     if plan.nodes.is_empty() {
         writeln!(
@@ -49,8 +45,9 @@ pub fn text(folder: &Path, plan: &FleetPlan) -> String {
     let ops = Role::Ops.folder();
     writeln!(
         text,
-        "\n3. Gateways, two or more, with the same settings (docs/serve.md):\n     \
-         carboy serve --nats {urls} --credentials {place}/{gateway} --config serve.toml\n\n\
+        "\n3. Gateways. For a trial one that makes a key by itself; for others two or more, each with --config and the same\n   \
+         settings, which you write (docs/serve.md):\n     \
+         carboy serve --nats {urls} --credentials {place}/{gateway}\n\n\
          4. Look at it:\n     \
          carboy fleet status --nats {urls} --credentials {place}/{ops}\n     \
          carboy top --nats {urls} --credentials {place}/{ops}\n\n\

@@ -63,9 +63,38 @@ fn a_node_that_is_added_leaves_what_was_there() {
     let settings = std::fs::read_to_string(folder.join("brokers/b1/nats.conf")).unwrap();
     for node in ["nodeaaaa", "nodebbbb"] {
         assert!(settings.contains(&format!("cb.n.{node}.>")), "{settings}");
-        assert!(text.contains(&format!("--node {node} ")), "{text}");
+        assert!(text.contains(&format!("/workers/{node}\n")), "{text}");
+        let named = std::fs::read_to_string(folder.join(format!("workers/{node}/node"))).unwrap();
+        assert_eq!(named.trim(), node);
     }
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn every_path_that_is_named_is_there() {
+    for brokers in [&["10.0.0.1"][..], &["10.0.0.1", "10.0.0.2", "10.0.0.3"]] {
+        let folder = folder(&format!("named-{}", brokers.len()));
+        let text = init(&folder, plan(brokers, &["nodeaaaa"])).unwrap();
+        let place = folder.display().to_string();
+        let words = text.split_whitespace().map(|word| word.trim_end_matches(['.', ';', ':', ',']));
+        let paths: Vec<&str> = words.clone().filter(|word| word.starts_with(&place)).collect();
+        assert!(paths.len() > 5, "{text}");
+        for path in paths {
+            assert!(Path::new(path).exists(), "{path}");
+        }
+        let names: Vec<_> = files(&folder)
+            .iter()
+            .map(|file| file.file_name().unwrap().to_string_lossy().into_owned())
+            .collect();
+        let is_file = |word: &&str| {
+            !word.contains('/')
+                && [".key", ".json", ".conf", ".toml"].iter().any(|end| word.ends_with(end))
+        };
+        for word in words.filter(is_file) {
+            assert!(names.iter().any(|name| name == word), "{word} is named and not written");
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }
 
 #[test]

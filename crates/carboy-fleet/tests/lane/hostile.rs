@@ -9,7 +9,7 @@ use carboy_fleet::name::Verb;
 use carboy_fleet::{Address, Bus, Hint, LocalBus, Subscription};
 use carboy_protocol::{Job, Stream};
 
-use crate::world::{World, failure, listening, outcome, result, settle, until};
+use crate::world::{World, doubling, failure, listening, outcome, result, settle, until};
 
 const HINT: Hint = Hint { free: 1, total: 1, draining: false };
 
@@ -143,6 +143,86 @@ async fn an_answer_without_end_is_cut_off() {
         assert!(number < 200, "more than any answer may have");
     }
     assert!(is_broken(&failure(run).await));
+}
+
+#[tokio::test]
+async fn answers_without_end_in_many_runs_are_bounded_in_sum_and_harm_no_other_node() {
+    let mut world = World::with(&[], |config| config.held_bytes = 8 << 20).await;
+    let mut puppet = Puppet::join(&world).await;
+    puppet.beat_as(puppet.address, Hint { free: 4, total: 4, draining: false }).await;
+    settle().await;
+    let mut runs = Vec::new();
+    let mut asked = Vec::new();
+    for number in 0..4 {
+        let mut job = Job::new(format!("x {number}"));
+        job.policy.limits.wall_ms = 1000;
+        runs.push(world.start_with(job, RunOptions::default()));
+        asked.push(puppet.next().await);
+    }
+    let piece = vec![b'x'; 1 << 19];
+    // Four runs with four halves of a megabyte are all of it. The next piece costs the largest.
+    for number in 0..4 {
+        for (reply, ask) in &asked {
+            puppet.say(reply, &ask.run, What::Piece { number }, &piece).await;
+            settle().await;
+        }
+    }
+    assert!(runs.iter().all(|run| !run.is_finished()), "it is all that may be held");
+    let (reply, ask) = &asked[0];
+    puppet.say(reply, &ask.run, What::Piece { number: 4 }, &piece).await;
+    until(|| runs.iter().any(tokio::task::JoinHandle::is_finished)).await;
+    settle().await;
+    let over = runs.iter().position(tokio::task::JoinHandle::is_finished).expect("one");
+    let error = failure(runs.remove(over)).await;
+    assert!(matches!(error, RunError::Fleet(FleetError::WorkerLost)), "{error:?}");
+    assert!(runs.iter().all(|run| !run.is_finished()), "there is room now");
+    // What an honest node says finds room, at the cost of the other.
+    puppet.beat_as(puppet.address, Hint { free: 0, total: 4, draining: false }).await;
+    settle().await;
+    world.join(1, None).await;
+    assert_eq!(world.run("large 5000000").await.len(), 5_000_002);
+    until(|| runs.iter().any(tokio::task::JoinHandle::is_finished)).await;
+}
+
+#[tokio::test]
+async fn a_node_that_takes_no_answers_is_cut_off() {
+    let world = World::new(&[]).await;
+    let mut puppet = Puppet::join(&world).await;
+    let (job, options) = doubling();
+    let run = world.start_with(job, options);
+    let (reply, ask) = puppet.next().await;
+    for number in 0.. {
+        let call = format!(r#"{{"call":{number},"tool":"double","args":[1],"kwargs":{{}}}}"#);
+        puppet.say(&reply, &ask.run, What::Call { number }, call.as_bytes()).await;
+        settle().await;
+        if run.is_finished() {
+            break;
+        }
+        assert!(number < 1000, "more than any run has under way");
+    }
+    let error = failure(run).await;
+    assert!(matches!(error, RunError::Fleet(FleetError::WorkerLost)), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_node_that_understands_nothing_is_left_alone_for_a_moment() {
+    let mut world = World::new(&[]).await;
+    let mut puppet = Puppet::join(&world).await;
+    for run in ["", "its own"] {
+        puppet.beat().await;
+        settle().await;
+        let waits = world.start("x");
+        let (reply, ask) = puppet.next().await;
+        let of = if run.is_empty() { "" } else { &ask.run };
+        puppet.say(&reply, of, What::Misunderstood { v: 99 }, b"").await;
+        until(|| world.gateway.beat().waiting == 1).await;
+        assert_eq!(world.gateway.beat().nodes, 0, "it is not asked until it has said something");
+        waits.abort();
+        world.pass(Duration::from_millis(50)).await;
+        assert_eq!(world.gateway.beat().waiting, 0, "who is gone takes no place");
+    }
+    world.join(1, None).await;
+    assert_eq!(world.run("honest").await, "\"honest\"");
 }
 
 #[tokio::test]

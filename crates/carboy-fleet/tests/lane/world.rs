@@ -203,9 +203,15 @@ impl World {
     }
 
     pub async fn with_room(slots: &[u32], room: RoomBounds) -> World {
+        World::with(slots, |config| config.room = room).await
+    }
+
+    /// One whose gateway is not the usual one.
+    pub async fn with(slots: &[u32], change: impl FnOnce(&mut GatewayConfig)) -> World {
         let clock = Clock::manual();
         let bus = LocalBus::new("_INBOX_g.one");
-        let config = GatewayConfig { room, clock: clock.clone(), ..GatewayConfig::new(Start(7)) };
+        let mut config = GatewayConfig { clock: clock.clone(), ..GatewayConfig::new(Start(7)) };
+        change(&mut config);
         let gateway = Arc::new(Gateway::start(bus.clone(), config).await.expect("a gateway"));
         let stage = Arc::default();
         let mut world = World { gateway, bus, nodes: Vec::new(), stage, clock, joined: 0 };
@@ -220,6 +226,7 @@ impl World {
         self.joined += 1;
         let number = self.joined;
         let address = Address { node: number, incarnation: 100 + number };
+        let before = self.gateway.nodes();
         let bus = self.bus.connect(&format!("_INBOX_w.{number}"));
         let runner = Arc::new(Scripted { stage: self.stage.clone(), load });
         let version = String::new();
@@ -234,7 +241,8 @@ impl World {
         let worker = Worker::start(runner, bus.clone(), bus.clone(), config).await.expect("a node");
         worker.tick().await;
         self.nodes.push(Node { worker, bus, address });
-        let known = self.nodes.len();
+        // Others may have died unnoticed.
+        let known = self.nodes.len().max(before + 1);
         until(|| self.gateway.nodes() >= known).await;
     }
 

@@ -1,7 +1,9 @@
 //! Where the brokers of a fleet are, and who this process is to them: the options, and the connections.
 
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use carboy_fleet::name::{BadName, NodeName};
 use carboy_fleet::{BusError, NatsBus, NatsOptions, SessionKey};
 use clap::Args;
 
@@ -46,7 +48,41 @@ impl Credentials {
             identity: self.nats_cert.clone().zip(self.nats_key.clone()).or(folder.identity),
             ..folder
         };
-        NatsBus::connect(&options).await.map_err(|error| bus_failure(&error))
+        connect(&options).await
+    }
+
+    /// The node that the folder is for, if it says so.
+    pub fn node(&self) -> Result<Option<NodeName>, Failure> {
+        let Some(folder) = &self.credentials else { return Ok(None) };
+        let file = folder.join("node");
+        let text = match std::fs::read_to_string(&file) {
+            Ok(text) => text,
+            // One of another make, or of before this was written.
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(not_a_name(&file, &error.to_string())),
+        };
+        let name =
+            text.trim().parse().map_err(|error: BadName| not_a_name(&file, &error.to_string()))?;
+        Ok(Some(name))
+    }
+
+    /// The name of a worker with these credentials: brokers let it be no other.
+    pub fn node_name(&self, wanted: Option<NodeName>) -> Result<NodeName, Failure> {
+        match (wanted, self.node()?) {
+            (Some(wanted), Some(own)) if wanted != own => {
+                let folder = self.credentials.clone().unwrap_or_default();
+                Err(Failure::usage(
+                    format!(
+                        "the credentials in {} are for the node {own}, not for {wanted}",
+                        folder.display()
+                    ),
+                    format!(
+                        "leave --node out, or name the folder of {wanted}: --credentials FLEET/workers/{wanted}"
+                    ),
+                ))
+            }
+            (wanted, own) => Ok(wanted.or(own).unwrap_or_else(NodeName::of_machine)),
+        }
     }
 
     /// What ids of sessions are signed with: this file, what is in the folder, or for a gateway that is alone a new one.
@@ -67,9 +103,29 @@ impl Credentials {
     }
 }
 
+fn not_a_name(file: &Path, why: &str) -> Failure {
+    Failure::usage(
+        format!("cannot read the name of a node in {}: {why}", file.display()),
+        "`carboy fleet init` writes it: copy the whole folder of the node",
+    )
+}
+
+/// Connects. Brokers are often started together with everything else, so it is tried for some seconds; that the
+/// first try failed is said at once.
+pub async fn connect(options: &NatsOptions) -> Result<NatsBus, Failure> {
+    let tell = |error: &BusError| {
+        let line = format!("{}; it is tried again for some seconds\n", with_causes(error));
+        std::io::stderr().write_all(line.as_bytes()).ok();
+    };
+    NatsBus::connect_telling(options, tell).await.map_err(|error| bus_failure(&error))
+}
+
+fn with_causes(error: &BusError) -> String {
+    let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
 /// A failure of the bus, with what to do about it.
 pub fn bus_failure(error: &BusError) -> Failure {
-    let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
-    let message = causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"));
-    Failure::usage(message, error.hint())
+    Failure::usage(with_causes(error), error.hint())
 }

@@ -1,12 +1,12 @@
 //! Listening to a fleet: the heartbeats of its nodes and gateways, and nothing else.
 
-use std::error::Error;
 use std::time::{Duration, Instant};
 
 use carboy_fleet::name::{GATEWAYS, HEARTBEATS, Start};
-use carboy_fleet::{Bus, BusError, NatsBus, NatsOptions, Picture, Subscription, Watch};
+use carboy_fleet::{Bus, NatsBus, NatsOptions, Picture, Subscription, Watch};
 
 use super::arguments::Brokers;
+use super::brokers::{bus_failure, connect};
 use crate::failure::Failure;
 
 /// A connection that hears everybody.
@@ -31,9 +31,9 @@ impl Listener {
         if let Some(folder) = &brokers.credentials {
             options = options.with_credentials(folder);
         }
-        let bus = NatsBus::connect(&options).await.map_err(|error| unreachable(&error))?;
-        let nodes = bus.subscribe(HEARTBEATS.into()).await.map_err(|error| unreachable(&error))?;
-        let gateways = bus.subscribe(GATEWAYS.into()).await.map_err(|error| unreachable(&error))?;
+        let bus = connect(&options).await?;
+        let nodes = bus.subscribe(HEARTBEATS.into()).await.map_err(|error| bus_failure(&error))?;
+        let gateways = bus.subscribe(GATEWAYS.into()).await.map_err(|error| bus_failure(&error))?;
         let watch = Watch::default();
         Ok(Listener { watch, nodes, gateways, since: Instant::now(), _bus: bus })
     }
@@ -51,14 +51,4 @@ impl Listener {
         }
         self.watch.picture(self.since.elapsed())
     }
-}
-
-fn unreachable(error: &BusError) -> Failure {
-    let mut message = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        message += &format!(": {cause}");
-        source = cause.source();
-    }
-    Failure::usage(message, error.hint())
 }

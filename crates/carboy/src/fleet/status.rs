@@ -1,5 +1,6 @@
 //! `carboy fleet status`: who is there and how each is, once.
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use carboy_fleet::{Picture, SILENCE, SeenNode};
@@ -9,6 +10,9 @@ use super::listen::Listener;
 use crate::failure::{Failure, print, print_json};
 use crate::guest_text::one_line;
 use crate::paint::Paint;
+
+/// A node that was heard within so many milliseconds is there now: it has said something twice meanwhile.
+const NOW_MS: u64 = 600;
 
 pub async fn status(arguments: Status) -> Result<ExitCode, Failure> {
     let mut listener = Listener::connect(&arguments.brokers).await?;
@@ -54,6 +58,11 @@ pub fn remarks(picture: &Picture) -> Vec<String> {
     if picture.gateways.is_empty() {
         remarks.push("no gateway was heard".to_owned());
     }
+    for (node, count) in twice(picture) {
+        remarks.push(format!(
+            "{count} processes say that they are {node}: end all but one, or give each a name and credentials of its own"
+        ));
+    }
     if picture.versions.len() > 1 {
         let versions: Vec<String> = picture.versions.iter().map(|text| one_line(text)).collect();
         remarks.push(format!("there are different versions: {}", versions.join(", ")));
@@ -68,6 +77,15 @@ pub fn remarks(picture: &Picture) -> Vec<String> {
         remarks.push(format!("{} heartbeats could not be read", picture.unreadable));
     }
     remarks
+}
+
+/// Names that several processes use now, and how many. One that was just started again is heard once more from before.
+fn twice(picture: &Picture) -> Vec<(&str, usize)> {
+    let mut counts = BTreeMap::new();
+    for node in picture.nodes.iter().filter(|node| node.silent_ms < NOW_MS) {
+        *counts.entry(node.node.as_str()).or_insert(0) += 1;
+    }
+    counts.into_iter().filter(|&(_, count)| count > 1).collect()
 }
 
 /// One line for the whole fleet.
@@ -161,6 +179,22 @@ pub mod tests {
             waiting: 0,
             unreadable: 0,
         }
+    }
+
+    #[test]
+    fn a_name_that_two_processes_use_is_remarked() {
+        let mut picture = hostile();
+        let mut other = picture.nodes[0].clone();
+        other.incarnation = "aaaaaaaaaaaac".into();
+        picture.nodes.push(SeenNode { silent_ms: 900, ..other.clone() });
+        let is_remarked = |picture: &Picture| {
+            remarks(picture)
+                .iter()
+                .any(|text| text.starts_with("2 processes say that they are nodeaaaa"))
+        };
+        assert!(!is_remarked(&picture), "it was started again");
+        picture.nodes[1] = other;
+        assert!(is_remarked(&picture));
     }
 
     #[test]
