@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 
 use super::caller::{Caller, cancelled, next_answer};
 use super::held::Held;
+use super::pending::{Pending, has_room};
 use super::shared::Shared;
 use super::under_way::{CHANNEL, Incoming, UnderWay, way};
 use super::wheel::SILENT;
@@ -55,12 +56,6 @@ pub(super) fn broken(what: &'static str) -> Ended {
 /// It makes this gateway hold more than others leave it.
 fn greedy() -> Ended {
     Ended::Failed(FleetError::WorkerLost.into())
-}
-
-/// Something for the caller, who may be slow to take it.
-enum Pending {
-    Chunk(Chunk),
-    Call(Call),
 }
 
 /// An entry in the table of runs, until it is dropped. A run that is not over is then ended where it runs.
@@ -246,15 +241,8 @@ impl<B: Bus> Attempt<'_, B> {
                     }
                 }
                 () = has_room(self.pending.as_ref(), caller.chunks.as_ref(), caller.calls.as_ref()), if !is_free => {
-                    // There is room, and nobody else sends. What the caller does not want any more is dropped.
-                    match (self.pending.take(), &caller.chunks, &caller.calls) {
-                        (Some(Pending::Chunk(chunk)), Some(chunks), _) => {
-                            chunks.try_send(chunk).ok();
-                        }
-                        (Some(Pending::Call(call)), _, Some(calls)) => {
-                            calls.try_send(call).ok();
-                        }
-                        _ => {}
+                    if let Some(pending) = self.pending.take() {
+                        pending.hand_over(caller);
                     }
                     self.keep();
                     self.take_note().await;
@@ -283,11 +271,7 @@ impl<B: Bus> Attempt<'_, B> {
 
     /// Says what is held of it now.
     fn keep(&self) {
-        let pending = match &self.pending {
-            Some(Pending::Chunk(chunk)) => chunk.bytes.len(),
-            Some(Pending::Call(call)) => call.args.get().len() + call.kwargs.get().len(),
-            None => 0,
-        };
+        let pending = self.pending.as_ref().map_or(0, Pending::bytes);
         let answers: usize = self.answers.iter().map(|(_, say)| say.len()).sum();
         self.held.keep(pending + self.whole.len() + answers);
     }
@@ -389,18 +373,5 @@ impl<B: Bus> Attempt<'_, B> {
         }
         whole.extend_from_slice(&last);
         Some(whole.freeze())
-    }
-}
-
-/// Waits until the caller can take something. Nothing is lost if the wait is given up.
-async fn has_room(
-    pending: Option<&Pending>,
-    chunks: Option<&mpsc::Sender<Chunk>>,
-    calls: Option<&mpsc::Sender<Call>>,
-) {
-    match (pending, chunks, calls) {
-        (Some(Pending::Chunk(_)), Some(chunks), _) => drop(chunks.reserve().await),
-        (Some(Pending::Call(_)), _, Some(calls)) => drop(calls.reserve().await),
-        _ => {}
     }
 }

@@ -1,17 +1,11 @@
 //! What a gateway holds in memory of what nodes sent: bounded for each run, and for all of them together.
 //!
-//! A node that was taken over can begin long answers in all of its runs and end none of them. When all runs together hold
-//! more than the gateway may, the node that makes it hold most is taken for broken, and its largest runs are given up until
-//! the rest fits. Others lose nothing.
+//! This is the account of one run. Who is given up when the sum is too large is in `greed.rs`.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tokio::sync::Notify;
-
-use super::shared::State;
-use crate::nodes::Address;
 
 /// What is held of one run.
 pub(super) struct Held {
@@ -59,12 +53,12 @@ impl Held {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.waiting() + self.kept.load(Ordering::Relaxed)
     }
 
     /// Its memory is needed.
-    fn give_up(&self) {
+    pub fn give_up(&self) {
         self.is_given_up.store(true, Ordering::Relaxed);
         self.given_up.notify_one();
     }
@@ -84,34 +78,6 @@ impl Held {
 impl Drop for Held {
     fn drop(&mut self) {
         self.all.fetch_sub(self.bytes(), Ordering::Relaxed);
-    }
-}
-
-impl State {
-    /// Makes room for so many bytes more, if there is none, by giving up what the greediest node sent.
-    pub fn make_room(&mut self, bytes: usize) {
-        if self.held.load(Ordering::Relaxed).saturating_add(bytes) <= self.held_most {
-            return;
-        }
-        // Those that were given up let go of theirs in a moment, and do not count.
-        let mut nodes: HashMap<Address, usize> = HashMap::new();
-        for run in self.runs.values() {
-            *nodes.entry(run.address).or_default() += run.held.bytes();
-        }
-        let mut sum: usize = nodes.values().sum();
-        while sum.saturating_add(bytes) > self.held_most {
-            let Some((&greedy, _)) = nodes.iter().max_by_key(|&(_, &held)| held) else { return };
-            let of_it = self.runs.iter().filter(|(_, run)| run.address == greedy);
-            let largest = of_it.max_by_key(|(_, run)| run.held.bytes());
-            let Some((&token, run)) = largest.filter(|(_, run)| run.held.bytes() > 0) else {
-                return;
-            };
-            let freed = run.held.bytes();
-            run.held.give_up();
-            self.runs.remove(&token);
-            sum = sum.saturating_sub(freed);
-            nodes.entry(greedy).and_modify(|held| *held = held.saturating_sub(freed));
-        }
     }
 }
 

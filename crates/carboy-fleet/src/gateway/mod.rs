@@ -7,9 +7,11 @@
 mod answers;
 mod attempt;
 mod caller;
+mod greed;
 mod held;
 mod link;
 mod news;
+mod pending;
 mod place;
 mod run;
 mod sending;
