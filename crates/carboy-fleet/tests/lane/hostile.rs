@@ -176,11 +176,11 @@ async fn answers_without_end_in_many_runs_are_bounded_in_sum_and_harm_no_other_n
     let error = failure(runs.remove(over)).await;
     assert!(matches!(error, RunError::Fleet(FleetError::WorkerLost)), "{error:?}");
     assert!(runs.iter().all(|run| !run.is_finished()), "there is room now");
-    // What an honest node says finds room, at the cost of the other.
+    // What an honest node says finds room at the cost of the other, as long as it is less than half of all: the other has more.
     puppet.beat_as(puppet.address, Hint { free: 0, total: 4, draining: false }).await;
     settle().await;
     world.join(1, None).await;
-    assert_eq!(world.run("large 5000000").await.len(), 5_000_002);
+    assert_eq!(world.run("large 3000000").await.len(), 3_000_002);
     until(|| runs.iter().any(tokio::task::JoinHandle::is_finished)).await;
 }
 
