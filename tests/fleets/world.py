@@ -178,6 +178,16 @@ class World:
         except (OSError, http.client.HTTPException, ValueError):
             return None
 
+    def brokers_of(self, place: str) -> list[str]:
+        """The brokers that whoever is at this address is connected to, by most connections first."""
+        found: dict[str, int] = {}
+        for number in range(1, len(BROKERS) + 1):
+            said = self.ask_broker(f"b{number}", "/connz?limit=1024") or {}
+            count = sum(one.get("ip") == place for one in said.get("connections", []))
+            if count:
+                found[f"b{number}"] = count
+        return sorted(found, key=lambda name: -found[name])
+
     def await_healthy(self) -> None:
         """Waits until every broker has all that it should have."""
 
