@@ -11,12 +11,13 @@ from .durable import t10, t11, t12, t13
 from .readers import t16, t19, t20
 from .runs import t1, t2, t3, t4, t5, t6, t9, t15, t17, t21
 from .sessions import quotas, t7, t8, t18
+from .store import t14
 from .world import World
 
 CASES: dict[str, Callable[[Case], None]] = {
     "T1": t1, "T2": t2, "T3": t3, "T4": t4, "T5": t5, "T6": t6, "T7": t7, "T8": t8, "T9": t9, "T10": t10,
-    "T11": t11, "T12": t12, "T13": t13, "T15": t15, "T16": t16, "T17": t17, "T18": t18, "T19": t19,
-    "T20": t20, "T21": t21, "quotas": quotas,
+    "T11": t11, "T12": t12, "T13": t13, "T14": t14, "T15": t15, "T16": t16, "T17": t17, "T18": t18,
+    "T19": t19, "T20": t20, "T21": t21, "quotas": quotas,
 }  # fmt: skip
 # Those of the gate: a loss of each kind.
 GATE = ["T1", "T5", "T6"]
@@ -29,7 +30,7 @@ def main() -> int:
     parser.add_argument("--gate", action="store_true", help=f"those of the gate: {' '.join(GATE)}")
     parser.add_argument("--runs", type=int, default=300)
     parser.add_argument("--at-once", type=int, default=8)
-    parser.add_argument("--seconds", type=float, default=20, help="how long T17 and T21 take")
+    parser.add_argument("--seconds", type=float, default=20, help="how long T14, T17 and T21 take")
     parser.add_argument(
         "--times",
         action="store_true",

@@ -29,6 +29,8 @@ BROKERS = ["10.99.0.1", "10.99.0.2", "10.99.0.3"]
 GATEWAYS = ["10.99.0.21", "10.99.0.22", "10.99.0.23"]
 OLD_BROKER = "10.99.0.9"
 PORT = 8722
+# Where gateways look for an object store. Only T14 starts one.
+STORE = "10.99.0.41:9000"
 TENANTS = ("good", "greedy", "poison", "keeper", "limited")
 # Runs a second that the last of them may begin.
 RATE = 20
@@ -251,6 +253,8 @@ class World:
         """Tenants: two like others, one whose jobs end workers, one with sessions, one with a rate."""
         places = ", ".join(f'"{place}"' for place in GATEWAYS)
         text = f'listen = "0.0.0.0:{PORT}"\nhosts = [{places}]\n'
+        text += f'[store]\nendpoint = "http://{STORE}"\nbucket = "bucket"\n'
+        text += 'key_id = { value = "carboyid" }\nsecret = { value = "carboysecret" }\n'
         for tenant, key in self.keys.items():
             digest = hashlib.sha256(key.encode()).hexdigest()
             text += f"[tenants.{tenant}]\nruns_at_once = 512\n"

@@ -27,7 +27,7 @@ const ARROWS: [(&str, Arrows); 13] = [
     ("carboy-drill", Arrows::Only(&["carboy-protocol", "carboy-engine"])),
     ("carboy-store", Arrows::Only(&["carboy-protocol", "carboy-engine"])),
     ("carboy-server", Arrows::Only(&["carboy-protocol", "carboy-engine", "carboy-store"])),
-    ("carboy-fleet", Arrows::Only(&["carboy-protocol", "carboy-engine"])),
+    ("carboy-fleet", Arrows::Only(&["carboy-protocol", "carboy-engine", "carboy-store"])),
     (
         "carboy",
         Arrows::Only(&[

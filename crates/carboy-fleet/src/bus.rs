@@ -28,6 +28,13 @@ pub trait Bus: Clone + Send + Sync + 'static {
         subject: String,
     ) -> impl Future<Output = Result<Subscription, BusError>> + Send;
 
+    /// Listens to a subject together with all who name the same group: each message goes to one of them.
+    fn subscribe_in(
+        &self,
+        subject: String,
+        group: &'static str,
+    ) -> impl Future<Output = Result<Subscription, BusError>> + Send;
+
     /// Waits until the other side has everything that was asked of it, such as a subscription.
     fn flush(&self) -> impl Future<Output = Result<(), BusError>> + Send;
 

@@ -23,6 +23,7 @@
 mod budget;
 mod bus;
 mod clock;
+pub mod files;
 mod gateway;
 mod init;
 pub mod jobs;
@@ -41,7 +42,7 @@ mod worker;
 pub use budget::Budget;
 pub use bus::{Bus, BusError, Message, Subscription};
 pub use clock::Clock;
-pub use gateway::{Gateway, GatewayConfig, RemoteSession};
+pub use gateway::{FilesConfig, Gateway, GatewayConfig, RemoteSession};
 pub use init::{BrokerPlace, FleetPlan, InitError, WrongPlace, init};
 pub use local::{Fate, LocalBus};
 pub use nats::{NatsBus, NatsOptions};
@@ -53,4 +54,4 @@ pub use session::{
     SessionOf, Told, Wanted,
 };
 pub use watch::{FORGOTTEN, Picture, SeenGateway, SeenNode, Watch};
-pub use worker::{Worker, WorkerConfig};
+pub use worker::{Spool, Worker, WorkerConfig};

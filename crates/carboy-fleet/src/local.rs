@@ -33,6 +33,7 @@ type Fault = Arc<dyn Fn(&Message) -> Fate + Send + Sync>;
 
 struct Listener {
     pattern: String,
+    group: Option<&'static str>,
     connection: Arc<Connection>,
     messages: mpsc::Sender<Message>,
 }
@@ -60,7 +61,19 @@ impl Hub {
         }
         let listeners = self.listeners();
         let mut met = false;
-        for listener in listeners.values().filter(|one| matches(&one.pattern, &message.subject)) {
+        let those = listeners.values().filter(|one| matches(&one.pattern, &message.subject));
+        let mut groups: BTreeMap<&str, Vec<&Listener>> = BTreeMap::new();
+        let mut chosen = Vec::new();
+        for listener in those {
+            match listener.group {
+                Some(group) => groups.entry(group).or_default().push(listener),
+                None => chosen.push(listener),
+            }
+        }
+        // One of each group, in turn.
+        let turn = self.numbers.fetch_add(1, Ordering::Relaxed) as usize;
+        chosen.extend(groups.values().map(|members| members[turn % members.len()]));
+        for listener in chosen {
             met = true;
             if listener.connection.passes() {
                 // One that is full loses it, as with a broker.
@@ -159,6 +172,27 @@ impl LocalBus {
         *self.hub.fault.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(fault));
     }
 
+    fn listen(
+        &self,
+        subject: String,
+        group: Option<&'static str>,
+    ) -> Result<Subscription, BusError> {
+        self.check()?;
+        let (messages, received) = mpsc::channel(WAITING);
+        let number = self.hub.numbers.fetch_add(1, Ordering::Relaxed);
+        let connection = self.connection.clone();
+        self.hub
+            .listeners()
+            .insert(number, Listener { pattern: subject, group, connection, messages });
+        let ended = Ended { hub: self.hub.clone(), number };
+        Ok(Subscription::new(stream::unfold(
+            (received, ended),
+            |(mut received, ended)| async move {
+                received.recv().await.map(|message| (message, (received, ended)))
+            },
+        )))
+    }
+
     fn check(&self) -> Result<(), BusError> {
         if self.connection.ended.load(Ordering::Relaxed) { Err(BusError::Closed) } else { Ok(()) }
     }
@@ -199,18 +233,15 @@ impl Bus for LocalBus {
     }
 
     async fn subscribe(&self, subject: String) -> Result<Subscription, BusError> {
-        self.check()?;
-        let (messages, received) = mpsc::channel(WAITING);
-        let number = self.hub.numbers.fetch_add(1, Ordering::Relaxed);
-        let connection = self.connection.clone();
-        self.hub.listeners().insert(number, Listener { pattern: subject, connection, messages });
-        let ended = Ended { hub: self.hub.clone(), number };
-        Ok(Subscription::new(stream::unfold(
-            (received, ended),
-            |(mut received, ended)| async move {
-                received.recv().await.map(|message| (message, (received, ended)))
-            },
-        )))
+        self.listen(subject, None)
+    }
+
+    async fn subscribe_in(
+        &self,
+        subject: String,
+        group: &'static str,
+    ) -> Result<Subscription, BusError> {
+        self.listen(subject, Some(group))
     }
 
     async fn flush(&self) -> Result<(), BusError> {
@@ -323,6 +354,23 @@ mod tests {
         let none = replies.next().await.expect("a report");
         assert!(none.no_responders && none.subject == "i.one.3");
         assert!(two.publish("work".into(), None, Bytes::new()).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_message_goes_to_one_of_a_group_and_to_all_others() {
+        let bus = LocalBus::new("i");
+        let mut alone = bus.subscribe("work".into()).await.expect("subscribed");
+        let mut group = Vec::new();
+        for _ in 0..2 {
+            group.push(bus.subscribe_in("work".into(), "g").await.expect("subscribed"));
+        }
+        for text in ["one", "two"] {
+            say(&bus, "work", None, text).await;
+        }
+        for member in &mut group {
+            assert!(member.next().await.is_some(), "each has its turn");
+        }
+        assert!(alone.next().await.is_some() && alone.next().await.is_some());
     }
 
     #[tokio::test]

@@ -12,6 +12,7 @@ use carboy_protocol::{ArtifactWish, Stream, ToolFault};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::files::Permit;
 use crate::name::Verb;
 use crate::nodes::{Address, Hint};
 use crate::session::SessionOf;
@@ -109,6 +110,9 @@ pub struct RunAsk {
     /// What is wanted of its files.
     #[serde(default)]
     pub artifacts: ArtifactWish,
+    /// That its files may be brought to the store, if they are to be kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<Permit>,
     /// What it may come to use of the node's memory.
     #[serde(default)]
     pub memory_bytes: u64,

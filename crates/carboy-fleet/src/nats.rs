@@ -10,7 +10,10 @@ use std::time::{Duration, Instant};
 
 use async_nats::client::PublishErrorKind;
 use async_nats::connection::State;
-use async_nats::{Client, ConnectOptions, ReconnectToServer, Server, ServerAddr, StatusCode};
+use async_nats::{
+    Client, ConnectOptions, ReconnectToServer, Server, ServerAddr, StatusCode, SubscribeError,
+    Subscriber,
+};
 use bytes::Bytes;
 use futures_util::StreamExt;
 
@@ -184,6 +187,19 @@ fn configured(options: &NatsOptions, seed: Option<String>, turns: Arc<Turns>) ->
     connect
 }
 
+fn heard(messages: Result<Subscriber, SubscribeError>) -> Result<Subscription, BusError> {
+    let messages = messages.map_err(|error| BusError::Client {
+        step: "listen to a subject",
+        error: Box::new(error),
+    })?;
+    Ok(Subscription::new(messages.map(|message| Message {
+        subject: message.subject.into_string(),
+        reply: message.reply.map(async_nats::Subject::into_string),
+        no_responders: message.status == Some(StatusCode::NO_RESPONDERS),
+        payload: message.payload,
+    })))
+}
+
 impl Bus for NatsBus {
     async fn publish(
         &self,
@@ -206,16 +222,15 @@ impl Bus for NatsBus {
     }
 
     async fn subscribe(&self, subject: String) -> Result<Subscription, BusError> {
-        let messages = self.client.subscribe(subject).await.map_err(|error| BusError::Client {
-            step: "listen to a subject",
-            error: Box::new(error),
-        })?;
-        Ok(Subscription::new(messages.map(|message| Message {
-            subject: message.subject.into_string(),
-            reply: message.reply.map(async_nats::Subject::into_string),
-            no_responders: message.status == Some(StatusCode::NO_RESPONDERS),
-            payload: message.payload,
-        })))
+        heard(self.client.subscribe(subject).await)
+    }
+
+    async fn subscribe_in(
+        &self,
+        subject: String,
+        group: &'static str,
+    ) -> Result<Subscription, BusError> {
+        heard(self.client.queue_subscribe(subject, group.into()).await)
     }
 
     async fn flush(&self) -> Result<(), BusError> {

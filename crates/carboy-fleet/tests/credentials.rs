@@ -124,7 +124,8 @@ async fn a_worker_can_use_its_own_subjects_alone() {
     {
         worker.client.subscribe(subject).await.unwrap();
     }
-    for subject in ["cb.hb.nodeaaaa", "cb.res.t.r", "cb.done.g", "cb.wake"] {
+    for subject in ["cb.hb.nodeaaaa", "cb.res.t.r", "cb.done.g", "cb.wake", "cb.sign", "cb.sign.g"]
+    {
         worker.client.publish(subject, Bytes::new()).await.unwrap();
     }
     worker.nothing_was_refused().await;
@@ -140,6 +141,8 @@ async fn a_worker_can_use_its_own_subjects_alone() {
         "cb.jobs.>",
         "cb.res.>",
         "cb.done.g",
+        "cb.sign",
+        "cb.sign.g",
         "_INBOX_w.nodebbbb.>",
         "_INBOX_g.>",
         "_INBOX.>",
@@ -200,6 +203,26 @@ async fn a_worker_answers_whoever_asked_it_and_nobody_else() {
     let gone = gateway.client.request("cb.n.nodeaaaa.i0.run", "code".into()).await.unwrap_err();
     assert_eq!(gone.kind(), async_nats::client::RequestErrorKind::NoResponders);
     gateway.nothing_was_refused().await;
+}
+
+#[tokio::test]
+async fn a_gateway_answers_a_worker_that_asks_and_speaks_to_no_other() {
+    let Some(fleet) = Fleet::start("asks") else { return };
+    let mut gateway = fleet.connect("gateway", "_INBOX_g.g1").await;
+    let mut worker = fleet.connect("workers/nodeaaaa", "_INBOX_w.nodeaaaa").await;
+    let mut own = gateway.client.subscribe("cb.sign.g1").await.unwrap();
+    let mut any = gateway.client.queue_subscribe("cb.sign", "sign".into()).await.unwrap();
+    gateway.nothing_was_refused().await;
+    for (subject, questions) in [("cb.sign.g1", &mut own), ("cb.sign", &mut any)] {
+        let reply = "_INBOX_w.nodeaaaa.sign.1";
+        let mut answers = worker.client.subscribe(reply).await.unwrap();
+        worker.client.publish_with_reply(subject, reply, "?".into()).await.unwrap();
+        let question = timeout(SOON, questions.next()).await.unwrap().unwrap();
+        gateway.client.publish(question.reply.unwrap(), "!".into()).await.unwrap();
+        assert_eq!(timeout(SOON, answers.next()).await.unwrap().unwrap().payload, "!");
+    }
+    gateway.cannot_publish("_INBOX_w.nodebbbb.sign.1").await;
+    worker.nothing_was_refused().await;
 }
 
 #[tokio::test]

@@ -37,6 +37,8 @@ mod sessions_runs;
 mod shares;
 mod shelf;
 mod socket;
+mod store;
+mod stored;
 mod stream;
 mod survey;
 mod tenant;
@@ -62,7 +64,7 @@ use tokio::sync::watch::Receiver;
 use problem::Problem;
 
 pub use accept::{Closing, Listener, SocketFile};
-pub use config::{Bounds, DoorConfig, KeyConfig, Scope, TenantConfig, TlsConfig};
+pub use config::{Bounds, DoorConfig, KeyConfig, Scope, StoreConfig, TenantConfig, TlsConfig};
 pub use door::{Door, Log, Standing, Told};
 pub use durable::{
     JobFailure, JobNotice, JobRow, JobSeen, JobState, Jobs, JobsFault, NewJob, Promise,
@@ -108,8 +110,8 @@ fn routes<R: Sessions>(door: &Arc<Door<R>>) -> Router {
         .route("/v1/runs", post(runs::start::<R>).get(runs::list::<R>))
         .route("/v1/runs/{id}", get(runs::look::<R>).delete(runs::end::<R>))
         .route("/v1/runs/{id}/answers", post(runs::answer_call::<R>))
-        .route("/v1/runs/{id}/files", get(files::list::<R>))
-        .route("/v1/runs/{id}/files/{*path}", get(files::get::<R>))
+        .route("/v1/runs/{id}/files", get(stored::list::<R>))
+        .route("/v1/runs/{id}/files/{*path}", get(stored::get::<R>))
         .route("/v1/files", post(uploading::send::<R>).get(uploading::list::<R>))
         .route("/v1/files/{sha256}", get(uploading::get::<R>).delete(uploading::remove::<R>))
         .route("/v1/jobs", post(jobs::submit::<R>).get(jobs::list::<R>))

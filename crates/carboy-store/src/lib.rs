@@ -19,11 +19,14 @@
 //! # }
 //! ```
 //!
+//! Files that runs of a fleet leave are kept in a [`Bucket`] of an object store: [`RunFiles`].
+//!
 //! This crate parses no command line and starts no code: what it reads back of a guest's is data.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "objects")]
 mod artifacts;
+mod bucket;
 mod checkpoints;
 mod digest;
 mod draft;
@@ -38,11 +41,13 @@ mod schema;
 mod shelf;
 mod store;
 mod time;
+mod unnamed;
 mod verify;
 mod writer;
 
 #[cfg(feature = "objects")]
 pub use artifacts::{ArtifactStore, Content};
+pub use bucket::{Bucket, BucketConfig, Manifest, RunFiles, StoredContent, Uploader};
 pub use digest::{Digest, sha256};
 pub use error::StoreError;
 pub use folder::{Existing, OutFolder, RunFolders};
@@ -54,4 +59,5 @@ pub use record::{
 pub use recorder::{Describe, Recorder, StoreConfig, described};
 pub use store::{Head, Keep, Query, Removed, Row, Store};
 pub use time::{iso8601, since};
+pub use unnamed::{copy_exactly, unnamed_file};
 pub use verify::{Report, Wrong};

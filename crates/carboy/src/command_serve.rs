@@ -1,5 +1,6 @@
 //! `carboy serve`: the engine behind HTTP, for many callers with keys.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
@@ -9,11 +10,11 @@ use std::time::Duration;
 use carboy_engine::{Config, Engine, Installation, RunError, Sessions};
 use carboy_fleet::jobs::{LocalJobs, NatsJobs, Worker, work};
 use carboy_fleet::name::{Start, gateway_inbox};
-use carboy_fleet::{Gateway, GatewayConfig, NatsBus};
+use carboy_fleet::{FilesConfig, Gateway, GatewayConfig, NatsBus};
 use carboy_protocol::{ExitCode, Policy, PythonVersion};
 use carboy_server::Desk;
 use carboy_server::http::{
-    self, Closing, Door, DoorConfig, KeyConfig, Listener, Scope, TenantConfig,
+    self, Closing, Door, DoorConfig, KeyConfig, Listener, Scope, StoreConfig, TenantConfig,
 };
 use carboy_server::telemetry::{Exporter, Telemetry};
 use carboy_store::Recorder;
@@ -67,9 +68,15 @@ pub async fn serve(arguments: Serve) -> Result<std::process::ExitCode, Failure> 
     if let Some(url) = &arguments.nats {
         // Nodes are elsewhere, and cannot read files of this host.
         config.uploads = None;
-        let (gateway, jobs, others) = gateway(url, &arguments).await?;
+        config.stored =
+            config.store.as_ref().map(StoreConfig::open).transpose().map_err(unusable)?;
+        let (gateway, jobs, others) = gateway(url, &arguments, &config).await?;
         let about = About { jobs: Some(jobs), others: Some(others), ..about };
         return stand(gateway, PythonVersion::NEWEST, config, about).await;
+    }
+    if config.store.is_some() {
+        let why = "there is a `store`, and this is no gateway: files stay on this host";
+        return Err(Failure::usage(why, "leave it out, or join a fleet with --nats"));
     }
     let engine = Engine::new(Config {
         preload: arguments.preload,
@@ -108,6 +115,7 @@ type Others = (NatsBus, String);
 async fn gateway(
     url: &str,
     arguments: &Serve,
+    door: &DoorConfig,
 ) -> Result<(Gateway<NatsBus>, Arc<NatsJobs>, Others), Failure> {
     let credentials = &arguments.credentials;
     let session_key = Some(credentials.session_key(arguments.session_key.as_deref())?);
@@ -115,10 +123,18 @@ async fn gateway(
     let title = format!("carboy gateway {name}");
     let bus = credentials.connect(url, &title, &gateway_inbox(name)).await?;
     let version = env!("CARGO_PKG_VERSION").to_owned();
-    let config = GatewayConfig { version, session_key, ..GatewayConfig::new(name) };
+    let tenants = door.tenants.iter().map(|(name, tenant)| (name.clone(), tenant.files_bytes));
+    let tenants: BTreeMap<_, _> = tenants.collect();
+    let files = door.stored.clone().map(|store| FilesConfig { store, tenants });
+    let config = GatewayConfig { version, session_key, files, ..GatewayConfig::new(name) };
     let gateway = Gateway::start(bus.clone(), config).await.map_err(|error| bus_failure(&error))?;
     let jobs = durable::of_gateway(credentials, url, name, arguments.allow_old_broker).await?;
     Ok((gateway, jobs, (bus, name.to_string())))
+}
+
+fn unusable(fault: http::ConfigFault) -> Failure {
+    let hint = "docs/serve.md describes every setting";
+    Failure::usage(format!("the settings cannot be used: {fault}"), hint)
 }
 
 /// Serves until it is told to end.
@@ -130,10 +146,7 @@ async fn stand<R: Sessions>(
 ) -> Result<std::process::ExitCode, Failure> {
     let About { place, key, log: form, otlp, records: directory, jobs, others } = about;
     let (log, lines, writer) = serve_log::start(form);
-    let door = Door::new(Desk::new(runner), python, &config, log).map_err(|fault| {
-        let hint = "docs/serve.md describes every setting";
-        Failure::usage(format!("the settings cannot be used: {fault}"), hint)
-    })?;
+    let door = Door::new(Desk::new(runner), python, &config, log).map_err(unusable)?;
     for tenant in door.locked_out() {
         let message =
             format!("every key of the tenant {tenant} has expired; nobody can speak for it");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use carboy_engine::{Config, Engine, GateConfig, Installation, RunOptions};
 use carboy_fleet::name::{NodeName, Start, node_inbox};
-use carboy_fleet::{Address, Clock, HeldSessions, MOST_SESSIONS, Worker, WorkerConfig};
+use carboy_fleet::{Address, Clock, HeldSessions, MOST_SESSIONS, Spool, Worker, WorkerConfig};
 use carboy_protocol::{ExitCode, Job, Policy, Status};
 use clap::Args;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -20,6 +20,9 @@ use crate::worker_log::Logged;
 
 /// Runs at once for each processor: they share it by the weight of their control groups.
 const SLOTS_EACH: u32 = 4;
+
+/// Bytes of files that runs left and that are not in the store yet.
+const SPOOL: u64 = 1 << 30;
 
 #[derive(Args)]
 pub struct WorkerArguments {
@@ -90,6 +93,7 @@ pub async fn work(arguments: WorkerArguments) -> Result<std::process::ExitCode, 
         version,
         clock: Clock::new(),
         sessions: Some(HeldSessions::new(engine.clone(), MOST_SESSIONS)),
+        files: Some(Spool::new(SPOOL)),
         session_drain: drain,
     };
     let runner = Arc::new(Logged::new(engine.clone(), arguments.log, address));

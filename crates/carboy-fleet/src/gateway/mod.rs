@@ -17,6 +17,8 @@ mod run;
 mod sending;
 mod session;
 mod shared;
+mod signer;
+mod signing;
 mod under_way;
 mod wheel;
 
@@ -31,6 +33,7 @@ use tokio::task::JoinSet;
 
 use crate::budget::Budget;
 use crate::bus::{Bus, BusError, Message, Subscription};
+use crate::files::{SIGN, SIGNERS, sign_at};
 use crate::message::{Event, GatewayBeat, NodeBeat, PROBE, Say, VERSION, read, written};
 use crate::name::{GATEWAYS, HEARTBEATS, Start, Verb};
 use crate::nodes::{Address, Nodes};
@@ -39,6 +42,8 @@ use link::Link;
 pub use session::RemoteSession;
 pub use shared::GatewayConfig;
 use shared::{Count, Shared, State, Waiter};
+pub use signing::FilesConfig;
+use signing::Signing;
 use wheel::Wheel;
 
 /// How often what is due is looked for.
@@ -81,10 +86,25 @@ impl<B: Bus> Gateway<B> {
             is_closed: false,
         };
         let count = Count::default();
-        let shared = Arc::new(Shared { bus, config, state: Mutex::new(state), dropped, count });
+        let signing = config.files.clone().map(Signing::new);
+        let state = Mutex::new(state);
+        let shared = Arc::new(Shared { bus, config, state, dropped, count, signing });
         let mut tasks = JoinSet::new();
         tasks.spawn(each(shared.clone(), replies, Shared::replied));
         tasks.spawn(each(shared.clone(), beats, Shared::heard));
+        if shared.signing.is_some() {
+            let own = shared.bus.subscribe(sign_at(&shared.config.name.to_string())).await?;
+            let any = shared.bus.subscribe_in(SIGN.into(), SIGNERS).await?;
+            for mut asked in [own, any] {
+                let shared = shared.clone();
+                tasks.spawn(async move {
+                    while let Some(message) = asked.next().await {
+                        shared.clone().asked_to_sign(message);
+                    }
+                });
+            }
+            shared.bus.flush().await?;
+        }
         let ending = shared.bus.clone();
         tasks.spawn(async move {
             while let Some((address, say)) = to_end.recv().await {

@@ -50,11 +50,15 @@ impl<B: Bus> Shared<B> {
             stream: options.chunks.is_some(),
             begun: options.begun.is_some(),
             tools: options.tools.is_some() && !job.tools.is_empty(),
-            artifacts: wish(&options.artifacts),
+            artifacts: self.wish(&options.artifacts),
+            files: None,
             memory_bytes: job.policy.limits.memory_bytes,
             session: None,
             pieces: 0,
         };
+        let claim = (ask.artifacts == ArtifactWish::Keep).then(|| self.claim(&ask.run)).flatten();
+        let limits = &job.policy.limits;
+        let may = (limits.artifact_bytes, Duration::from_millis(limits.wall_ms));
         let may_repeat = may_repeat(&job);
         let mut caller = Caller::new(options, &job);
         let (mut tried, mut lost) = (Vec::new(), 0);
@@ -65,13 +69,20 @@ impl<B: Bus> Shared<B> {
                 let left = until.saturating_sub(self.config.clock.now());
                 u64::try_from(left.as_millis()).unwrap_or(u64::MAX)
             });
+            if claim.is_some() {
+                ask.files = self.permit(&ask.tenant, &ask.run, address, may);
+            }
             match self.attempt(address, &ask, &body, &mut caller).await {
                 Ended::Answer(text) => {
                     self.ended();
-                    return serde_json::from_slice(&text)
+                    let outcome = serde_json::from_slice(&text)
                         .ok()
                         .filter(|outcome: &Outcome| outcome.id == ask.run)
-                        .ok_or_else(|| broken("its outcome cannot be read"));
+                        .ok_or_else(|| broken("its outcome cannot be read"))?;
+                    if let Some(claim) = claim {
+                        claim.won(address);
+                    }
+                    return Ok(outcome);
                 }
                 Ended::Failed(error) => {
                     self.ended();
@@ -115,11 +126,14 @@ impl<B: Bus> Shared<B> {
     }
 }
 
-/// What a node is told of the files that are wanted.
-pub(super) fn wish(artifacts: &Artifacts) -> ArtifactWish {
-    match artifacts {
-        Artifacts::None => ArtifactWish::None,
-        Artifacts::List | Artifacts::Keep(_) => ArtifactWish::List,
+impl<B: Bus> Shared<B> {
+    /// What a node is told of the files that are wanted. They can be kept where there is a store.
+    pub(super) fn wish(&self, artifacts: &Artifacts) -> ArtifactWish {
+        match artifacts {
+            Artifacts::None => ArtifactWish::None,
+            Artifacts::Keep(_) if self.signing.is_some() => ArtifactWish::Keep,
+            Artifacts::List | Artifacts::Keep(_) => ArtifactWish::List,
+        }
     }
 }
 

@@ -10,13 +10,13 @@ use bytes::Bytes;
 use carboy_engine::{
     EngineError, FleetError, RequestError, RunError, RunOptions, SessionHandle, new_id,
 };
-use carboy_protocol::{Opening, Piece, Reply, Tool, Variables};
+use carboy_protocol::{ArtifactWish, Opening, Piece, Reply, Tool, Variables};
 use serde::Serialize;
 
 use super::attempt::Ended;
 use super::caller::Caller;
 use super::place;
-use super::run::{broken, wish};
+use super::run::broken;
 use super::shared::Shared;
 use crate::bus::Bus;
 use crate::message::{MAX_ASK, RunAsk, VERSION};
@@ -172,9 +172,14 @@ impl<B: Bus> RemoteSession<B> {
         self.check()?;
         let shared = &self.shared;
         let until = options.deadline.map(|at| shared.moment(at));
+        let run = options.id.take().map_or_else(new_id, Ok)?;
+        let artifacts = shared.wish(&options.artifacts);
+        let claim = (artifacts == ArtifactWish::Keep).then(|| shared.claim(&run)).flatten();
+        let permit = || shared.permit(&self.tenant, &run, self.id.address, (u64::MAX, BOUND));
+        let files = claim.as_ref().and_then(|_| permit());
         let ask = RunAsk {
             v: VERSION,
-            run: options.id.take().map_or_else(new_id, Ok)?,
+            run,
             gateway: shared.config.name.to_string(),
             tenant: self.tenant.clone(),
             ttl_ms: until.map(|until| {
@@ -184,7 +189,8 @@ impl<B: Bus> RemoteSession<B> {
             stream: options.chunks.is_some(),
             begun: options.begun.is_some(),
             tools: options.tools.is_some() && !tools.is_empty(),
-            artifacts: wish(&options.artifacts),
+            artifacts,
+            files,
             memory_bytes: 0,
             session: Some(SessionOf { id: self.id.to_string(), what }),
             pieces: 0,
@@ -198,7 +204,12 @@ impl<B: Bus> RemoteSession<B> {
                 match &told {
                     // It is the run that was asked for.
                     Told::Reply(reply) if reply.outcome.id != ask.run => Err(unexpected()),
-                    _ => Ok(told),
+                    _ => {
+                        if let Some(claim) = claim {
+                            claim.won(self.id.address);
+                        }
+                        Ok(told)
+                    }
                 }
             }
             Ended::Failed(error) => Err(error),

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
 use super::link::Link;
+use super::signing::{FilesConfig, Signing};
 use super::under_way::UnderWay;
 use super::wheel::Wheel;
 use crate::budget::Budget;
@@ -39,6 +40,8 @@ pub struct GatewayConfig {
     pub session_key: Option<SessionKey>,
     /// Bytes of what nodes sent that are held at most, of all runs together.
     pub held_bytes: usize,
+    /// Where files go that runs leave. Without it they are listed alone. It needs the key of sessions too.
+    pub files: Option<FilesConfig>,
 }
 
 impl GatewayConfig {
@@ -46,7 +49,8 @@ impl GatewayConfig {
     pub fn new(name: Start) -> GatewayConfig {
         let room = RoomBounds { all: 10_000, each: 1_000 };
         let (version, clock) = (String::new(), Clock::new());
-        GatewayConfig { name, room, version, clock, session_key: None, held_bytes: HELD }
+        let (session_key, files) = (None, None);
+        GatewayConfig { name, room, version, clock, session_key, held_bytes: HELD, files }
     }
 }
 
@@ -58,6 +62,7 @@ pub(super) struct Shared<B> {
     /// Runs that nobody waits for any more, to be ended where they run.
     pub dropped: mpsc::UnboundedSender<(Address, Say)>,
     pub count: Count,
+    pub signing: Option<Signing>,
 }
 
 pub(super) struct State {

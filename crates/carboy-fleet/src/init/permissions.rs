@@ -29,6 +29,9 @@ pub struct User {
 /// takes ten minutes. The broker's own bounds are 1 message and 2 minutes.
 const RESPONSES: &str = "allow_responses: { max: 100000, expires: \"11m\" }";
 
+/// A gateway answers a worker's question once.
+const ANSWER: &str = "allow_responses: { max: 1, expires: \"2m\" }";
+
 impl Role {
     /// Everybody in a fleet of these nodes.
     pub fn all(nodes: &BTreeSet<NodeName>) -> Vec<Role> {
@@ -92,6 +95,9 @@ impl Role {
                 "cb.done.>",
                 "cb.hook.>",
                 "cb.dlq.>",
+                // Addresses for files that runs left. Gateways look at the permit that came with the run.
+                "cb.sign",
+                "cb.sign.*",
                 // Whether a job was cancelled; not its ticket, which has the token that results are known by.
                 "$JS.API.DIRECT.GET.CB_ASK.cb.stop.>",
                 "$JS.API.CONSUMER.INFO.CB_JOBS.*",
@@ -110,7 +116,9 @@ impl Role {
 
     fn subscribe(&self) -> Vec<String> {
         let words: &[&str] = match self {
-            Role::Gateway => &["cb.hb.*", "cb.q.*", "cb.done.>", "_INBOX_g.>"],
+            Role::Gateway => {
+                &["cb.hb.*", "cb.q.*", "cb.done.>", "cb.sign", "cb.sign.*", "_INBOX_g.>"]
+            }
             Role::Worker(node) => {
                 let own = [
                     format!("cb.n.{node}.>"),
@@ -141,8 +149,13 @@ impl User {
         // A string takes every line.
         writeln!(text, "          publish: {}", list(&role.publish())).ok();
         writeln!(text, "          subscribe: {}", list(&role.subscribe())).ok();
-        if matches!(role, Role::Worker(_)) {
-            writeln!(text, "          {RESPONSES}").ok();
+        let responses = match role {
+            Role::Worker(_) => Some(RESPONSES),
+            Role::Gateway => Some(ANSWER),
+            Role::Ops => None,
+        };
+        if let Some(responses) = responses {
+            writeln!(text, "          {responses}").ok();
         }
         text + "      } }\n"
     }

@@ -16,6 +16,9 @@ use crate::nodes::Address;
 /// What ids of this form begin with.
 const FORM: &str = "s1";
 
+/// What seals begin with.
+const SEAL: &[u8] = b"f1";
+
 /// Bytes of a key.
 const KEY: usize = 32;
 
@@ -134,11 +137,36 @@ impl SessionKey {
         Some(SessionId { address: Address { node, incarnation }, text: text.into() })
     }
 
-    fn mac(&self, body: &str, tenant: &str) -> Hmac<Sha256> {
+    /// The seal on some words, which only a gateway of this cell can make.
+    pub(crate) fn seal(&self, words: &[&str]) -> String {
+        hex(&self.sealing(words).finalize().into_bytes())
+    }
+
+    /// Whether that is the seal on these words.
+    pub(crate) fn is_seal(&self, words: &[&str], seal: &str) -> bool {
+        unhex(seal).is_some_and(|bytes| self.sealing(words).verify_slice(&bytes).is_ok())
+    }
+
+    /// No id of a session is signed as these words are: its text begins otherwise.
+    fn sealing(&self, words: &[&str]) -> Hmac<Sha256> {
+        let mut mac = self.keyed();
+        mac.update(SEAL);
+        for word in words {
+            mac.update(&(word.len() as u64).to_be_bytes());
+            mac.update(word.as_bytes());
+        }
+        mac
+    }
+
+    fn keyed(&self) -> Hmac<Sha256> {
         // A short key is filled up with zeros by definition.
         let mut block = [0; BLOCK];
         block[..KEY].copy_from_slice(&self.key);
-        let mut mac = Hmac::<Sha256>::new(&block.into());
+        Hmac::<Sha256>::new(&block.into())
+    }
+
+    fn mac(&self, body: &str, tenant: &str) -> Hmac<Sha256> {
+        let mut mac = self.keyed();
         // An id has no byte of this kind, so no two pairs are the same bytes.
         for part in [body.as_bytes(), &[0], tenant.as_bytes()] {
             mac.update(part);

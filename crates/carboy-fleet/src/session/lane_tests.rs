@@ -65,6 +65,7 @@ impl World {
             version: String::new(),
             clock: self.clock.clone(),
             sessions: Some(held.clone()),
+            files: None,
             session_drain: Duration::ZERO,
         };
         let worker = Worker::start(runner.clone(), bus.clone(), bus.clone(), config).await;

@@ -11,8 +11,10 @@ use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
+use super::files;
 use super::kept::Kept;
 use super::node::Node;
+use super::spool::{Left, Spool};
 use crate::bus::Bus;
 use crate::message::{RunAsk, What, pieces};
 use crate::session::Doing;
@@ -67,7 +69,8 @@ pub(super) async fn run<R: Runner, B: Bus>(
         Ok(job) => {
             let wall = Duration::from_millis(job.policy.limits.wall_ms);
             kept.state().bound = Some(wall.saturating_add(MORE));
-            let (options, heard) = options(&kept, &ask);
+            let (options, mut heard) = options(&kept, &ask, node.config.files.as_ref());
+            let left = heard.left.take();
             let runner = node.runner.clone();
             // A task of its own, so that a panic is a failure like another.
             let run = tokio::spawn(async move { runner.run_with(job, options).await });
@@ -78,7 +81,10 @@ pub(super) async fn run<R: Runner, B: Bus>(
             // Its place is free for another before anybody is told, so the hint is true.
             drop(place);
             match ran {
-                Ok(Ok(outcome)) => end(&node, &kept, &outcome).await,
+                Ok(Ok(outcome)) => {
+                    end(&node, &kept, &outcome).await;
+                    bring_in_time(&node, left);
+                }
                 Ok(Err(error)) => fail(&node, &kept, &error.failure()).await,
                 // Nobody waits for it.
                 Err(ended) if ended.is_cancelled() => {}
@@ -101,15 +107,19 @@ pub(super) async fn run<R: Runner, B: Bus>(
 pub(super) async fn of_session<R: Runner, B: Bus>(
     node: Arc<Node<R, B>>,
     kept: Arc<Kept>,
-    heard: Heard,
+    mut heard: Heard,
     doing: Doing,
 ) {
+    let left = heard.left.take();
     let run = tokio::spawn(doing);
     kept.state().abort = Some(run.abort_handle());
     let mut run = Ends(run);
     heard.pass_on(&node, &kept).await;
     match (&mut run.0).await {
-        Ok(told) => end(&node, &kept, &told).await,
+        Ok(told) => {
+            end(&node, &kept, &told).await;
+            bring_in_time(&node, left);
+        }
         // Nobody waits for it.
         Err(ended) if ended.is_cancelled() => {}
         Err(panic) => {
@@ -118,6 +128,13 @@ pub(super) async fn of_session<R: Runner, B: Bus>(
         }
     }
     leave(&node, kept);
+}
+
+/// Brings what a run left to the store. Nobody waits for that.
+fn bring_in_time<R: Runner, B: Bus>(node: &Arc<Node<R, B>>, left: Option<Arc<Left>>) {
+    if let Some(left) = left {
+        tokio::spawn(files::bring(node.clone(), left));
+    }
 }
 
 fn leave<R: Runner, B: Bus>(node: &Node<R, B>, kept: Arc<Kept>) {
@@ -136,18 +153,26 @@ pub(super) struct Heard {
     begun: Option<oneshot::Receiver<()>>,
     chunks: Option<mpsc::Receiver<Chunk>>,
     calls: Option<mpsc::Receiver<Call>>,
+    /// Where its files wait.
+    left: Option<Arc<Left>>,
 }
 
-pub(super) fn options(kept: &Kept, ask: &RunAsk) -> (RunOptions, Heard) {
+pub(super) fn options(
+    kept: &Kept,
+    ask: &RunAsk,
+    spool: Option<&Arc<Spool>>,
+) -> (RunOptions, Heard) {
     let (stop, cancel) = oneshot::channel();
-    let mut heard = Heard { begun: None, chunks: None, calls: None };
+    let left = spool.and_then(|spool| Left::of(spool, ask));
+    let mut heard = Heard { begun: None, chunks: None, calls: None, left: left.clone() };
     let mut options = RunOptions {
         cancel: Some(cancel),
         id: Some(ask.run.clone()),
         tenant: ask.tenant.clone(),
         deadline: ask.ttl_ms.and_then(|ms| Instant::now().checked_add(Duration::from_millis(ms))),
-        artifacts: match ask.artifacts {
-            ArtifactWish::None => Artifacts::None,
+        artifacts: match (ask.artifacts, left) {
+            (ArtifactWish::None, _) => Artifacts::None,
+            (ArtifactWish::Keep, Some(left)) => Artifacts::Keep(left),
             _ => Artifacts::List,
         },
         ..RunOptions::default()

@@ -4,10 +4,12 @@
 //! short run never waits behind a long one that happens to be here. Whatever it is asked twice it runs once.
 
 mod beat;
+mod files;
 mod gather;
 mod job;
 mod kept;
 mod node;
+mod spool;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -26,6 +28,7 @@ use crate::nodes::Hint;
 use kept::Kept;
 use node::Node;
 pub use node::WorkerConfig;
+pub use spool::Spool;
 
 /// How often a node says how it is.
 const BEAT: Duration = Duration::from_millis(250);
@@ -135,6 +138,9 @@ impl<R: Runner, B: Bus> Worker<R, B> {
             }
             sessions.close_all().await;
         }
+        if let Some(files) = &self.node.config.files {
+            files.emptied().await;
+        }
         // What they said is on its way. A message can be lost, and then it is asked for.
         self.node.bus.flush().await.ok();
         let until = Instant::now() + LINGER;
@@ -199,7 +205,8 @@ impl<R: Runner, B: Bus> Node<R, B> {
         match (session, self.config.sessions.clone()) {
             (None, _) => drop(tokio::spawn(job::run(self, kept, ask, body))),
             (Some(of), Some(held)) => {
-                let (options, heard) = job::options(&kept, &ask);
+                let spool = self.config.files.as_ref();
+                let (options, heard) = job::options(&kept, &ask, spool);
                 // Here, and not in a task: so the order is that in which it came.
                 let doing = held.ask(&ask.tenant, of, body, options);
                 tokio::spawn(job::of_session(self, kept, heard, doing));

@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 
 use super::gather::Gather;
 use super::kept::{Kept, Phase};
+use super::spool::Spool;
 use crate::bus::Bus;
 use crate::clock::Clock;
 use crate::nodes::{Address, Hint};
@@ -34,6 +35,8 @@ pub struct WorkerConfig {
     pub clock: Clock,
     /// Who holds sessions, if it has any.
     pub sessions: Option<Arc<dyn HoldsSessions>>,
+    /// Where files wait that are to be brought to a store, if it brings any.
+    pub files: Option<Arc<Spool>>,
     /// How long sessions may go on when it is to leave.
     pub session_drain: Duration,
 }

@@ -262,6 +262,7 @@ async fn the_same_run_from_somebody_else_is_replayed_for_a_minute() {
         begun: false,
         tools: false,
         artifacts: ArtifactWish::None,
+        files: None,
         memory_bytes: 0,
         pieces: 0,
         session: None,

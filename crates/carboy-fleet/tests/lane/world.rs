@@ -236,6 +236,7 @@ impl World {
             version,
             clock: self.clock.clone(),
             sessions: None,
+            files: None,
             session_drain: Duration::ZERO,
         };
         let worker = Worker::start(runner, bus.clone(), bus.clone(), config).await.expect("a node");

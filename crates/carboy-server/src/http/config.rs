@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use carboy_protocol::Policy;
+use carboy_store::RunFiles;
 use serde::Deserialize;
 
-use super::tools::ToolConfig;
+use super::tools::{Secret, ToolConfig};
 use super::upload_folder::UploadFolder;
 use super::webhook::WebhookConfig;
 
@@ -35,8 +36,34 @@ pub struct DoorConfig {
     /// with each job.
     #[serde(skip)]
     pub uploads: Option<Arc<UploadFolder>>,
+    /// Where files go that runs of a fleet leave.
+    pub store: Option<StoreConfig>,
+    /// The same, ready for use. Whoever starts the door makes it, and gives it to the gateway too.
+    #[serde(skip)]
+    pub stored: Option<RunFiles>,
     /// Who may come in.
     pub tenants: BTreeMap<String, TenantConfig>,
+}
+
+/// A bucket of an object store that speaks S3's protocol.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StoreConfig {
+    /// `https://HOST[:PORT]`, without the bucket in it.
+    pub endpoint: String,
+    /// The bucket.
+    pub bucket: String,
+    /// Its region.
+    #[serde(default = "usual_region")]
+    pub region: String,
+    /// The id of the access key.
+    pub key_id: Secret,
+    /// Its secret.
+    pub secret: Secret,
+}
+
+fn usual_region() -> String {
+    "us-east-1".into()
 }
 
 /// What TLS is spoken with. The files are read at the start.

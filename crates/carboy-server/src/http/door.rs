@@ -7,6 +7,7 @@ use axum::http::HeaderValue;
 use carboy_engine::{RunError, Sessions};
 use carboy_protocol::PythonVersion;
 use carboy_protocol::pipe::FailureKind;
+use carboy_store::RunFiles;
 use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 
@@ -87,6 +88,8 @@ pub struct Door<R: Sessions> {
     pub(super) webhooks: Vec<Option<Webhooks>>,
     /// Files that runs left.
     pub(super) shelves: Shelves,
+    /// Files that runs of a fleet left, if they are kept in a store.
+    pub(super) stored: Option<RunFiles>,
     /// Files that tenants sent.
     pub(super) uploads: Uploads,
     pub(super) preloads: Vec<String>,
@@ -168,6 +171,7 @@ impl<R: Sessions> Door<R> {
                 bounds.files_bytes,
                 config.tenants.values().map(|tenant| tenant.files_bytes),
             ),
+            stored: config.stored.clone(),
             uploads: Uploads::new(
                 config.uploads.clone(),
                 bounds.uploads_bytes,

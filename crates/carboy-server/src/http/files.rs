@@ -9,25 +9,21 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use axum::Extension;
 use axum::body::{Body, Bytes, HttpBody};
-use axum::extract::State;
 use axum::http::header::{
     ACCEPT_RANGES, CONTENT_DISPOSITION, CONTENT_RANGE, CONTENT_TYPE, ETAG, IF_RANGE, RANGE,
 };
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use carboy_engine::Sessions;
+use carboy_protocol::Artifact;
+use carboy_store::StoredContent;
 use http_body::{Frame, SizeHint};
-use serde_json::json;
 use tokio::sync::mpsc;
 
-use super::config::Scope;
 use super::door::Door;
 use super::entry::Caller;
-use super::name::Named;
 use super::problem::Problem;
-use super::run::json_bytes;
 use super::shelf::Found;
 
 /// How much is read at once, and waits for the client.
@@ -44,36 +40,6 @@ const TYPES: [(&str, &str); 7] = [
     ("text/plain", "text/plain; charset=utf-8"),
 ];
 
-/// `GET /v1/runs/{id}/files`: the files that a run left and that are kept.
-pub(super) async fn list<R: Sessions>(
-    State(door): State<Arc<Door<R>>>,
-    Extension(caller): Extension<Caller>,
-    Named(id): Named<String>,
-) -> Result<Response, Problem> {
-    caller.needs(Scope::Read)?;
-    let kept = door.shelves.of(caller.tenant.number).list(&id);
-    let is_known = kept.is_some() || caller.tenant.known(&id).is_some();
-    if !is_known {
-        return Err(Problem::no("run"));
-    }
-    let text = json!({ "files": kept.unwrap_or_default() }).to_string();
-    caller.may_answer_with(&door, text.len())?;
-    Ok(json_bytes(text))
-}
-
-/// `GET /v1/runs/{id}/files/{path}`: the content of one, or some of it.
-pub(super) async fn get<R: Sessions>(
-    State(door): State<Arc<Door<R>>>,
-    Extension(caller): Extension<Caller>,
-    Named((id, path)): Named<(String, String)>,
-    headers: HeaderMap,
-) -> Result<Response, Problem> {
-    caller.needs(Scope::Read)?;
-    let found = door.shelves.of(caller.tenant.number).find(&id, &path);
-    let found = found.ok_or_else(|| Problem::no("file"))?;
-    content(&door, &caller, &headers, &path, found)
-}
-
 /// The content of a file of this name, or the part of it that is asked for.
 pub(super) fn content<R: Sessions>(
     door: &Door<R>,
@@ -82,19 +48,44 @@ pub(super) fn content<R: Sessions>(
     name: &str,
     found: Found,
 ) -> Result<Response, Problem> {
-    let length = found.artifact.bytes;
-    let tag = found.artifact.sha256.as_deref().map(|digest| format!("\"{digest}\""));
+    match head(door, caller, headers, name, &found.artifact)? {
+        Head::None(response) => Ok(response),
+        Head::Of(mut response, from, count) => {
+            *response.body_mut() = Body::new(Content::of(found, from, count));
+            Ok(response)
+        }
+    }
+}
+
+/// What is said of a file before its content.
+pub(super) enum Head {
+    /// There is no such part.
+    None(Response),
+    /// The content from this byte on, so many, belongs into the body.
+    Of(Response, u64, u64),
+}
+
+/// The headers of an answer with the content of a file, or the part of it that is asked for.
+pub(super) fn head<R: Sessions>(
+    door: &Door<R>,
+    caller: &Caller,
+    headers: &HeaderMap,
+    name: &str,
+    artifact: &Artifact,
+) -> Result<Head, Problem> {
+    let length = artifact.bytes;
+    let tag = artifact.sha256.as_deref().map(|digest| format!("\"{digest}\""));
     let part = wanted(headers, tag.as_deref()).map(|part| within(part, length));
     let (status, from, count) = match part {
         None => (StatusCode::OK, 0, length),
         Some(Some((from, count))) => (StatusCode::PARTIAL_CONTENT, from, count),
-        Some(None) => return Ok(unsatisfiable(length)),
+        Some(None) => return Ok(Head::None(unsatisfiable(length))),
     };
     caller.may_answer_with(door, PIECE as usize)?;
     let mut response = Response::new(Body::empty());
     *response.status_mut() = status;
     let own = response.headers_mut();
-    own.insert(CONTENT_TYPE, HeaderValue::from_static(media_type(&found)));
+    own.insert(CONTENT_TYPE, HeaderValue::from_static(media_type(artifact)));
     own.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     let mut add = |name, value: String| {
         // Digits and text that is made plain here.
@@ -109,8 +100,7 @@ pub(super) fn content<R: Sessions>(
     if let Some(tag) = tag {
         add(ETAG, tag);
     }
-    *response.body_mut() = Body::new(Content::of(found, from, count));
-    Ok(response)
+    Ok(Head::Of(response, from, count))
 }
 
 fn unsatisfiable(length: u64) -> Response {
@@ -123,8 +113,8 @@ fn unsatisfiable(length: u64) -> Response {
     response
 }
 
-fn media_type(found: &Found) -> &'static str {
-    let told = found.artifact.media_type.as_deref();
+fn media_type(artifact: &Artifact) -> &'static str {
+    let told = artifact.media_type.as_deref();
     let known = TYPES.iter().find(|(name, _)| Some(*name) == told);
     known.map_or("application/octet-stream", |(_, name)| name)
 }
@@ -190,7 +180,7 @@ fn within(part: Part, length: u64) -> Option<(u64, u64)> {
 }
 
 /// Some of a file as a body: piece by piece, as the client takes them.
-struct Content {
+pub(super) struct Content {
     pieces: mpsc::Receiver<io::Result<Bytes>>,
     left: u64,
 }
@@ -199,6 +189,23 @@ impl Content {
     fn of(found: Found, from: u64, count: u64) -> Content {
         let (sender, pieces) = mpsc::channel(1);
         tokio::spawn(pass_on(found, from, count, sender));
+        Content { pieces, left: count }
+    }
+
+    /// So many bytes, as they come from a store.
+    pub fn of_store(mut stored: StoredContent, count: u64) -> Content {
+        let (sender, pieces) = mpsc::channel(1);
+        tokio::spawn(async move {
+            loop {
+                // First a place for it, then the piece: nothing is read that nobody takes.
+                let Ok(place) = sender.reserve().await else { return };
+                match stored.next().await {
+                    Ok(Some(piece)) => place.send(Ok(piece)),
+                    Ok(None) => return,
+                    Err(error) => return place.send(Err(error)),
+                }
+            }
+        });
         Content { pieces, left: count }
     }
 }

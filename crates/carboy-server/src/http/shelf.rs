@@ -12,10 +12,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use carboy_engine::{Keeper, new_id};
+use carboy_engine::Keeper;
 use carboy_protocol::Artifact;
-use rustix::fs::{Mode, OFlags, open};
-use rustix::io::Errno;
+use carboy_store::{copy_exactly, unnamed_file};
 
 use super::shares::{Share, Shares};
 use super::uploads::Uploaded;
@@ -24,9 +23,6 @@ use super::uploads::Uploaded;
 const RUNS: usize = 64;
 const RUNS_OF_ALL: usize = 256;
 const TIME: Duration = Duration::from_secs(600);
-
-/// How much is copied at once.
-const PIECE: usize = 64 << 10;
 
 /// The shelves of all tenants.
 pub(super) struct Shelves(Vec<Arc<Shelf>>);
@@ -166,7 +162,7 @@ impl Shelf {
         if let Some(kept) = self.lock().iter().find(|kept| kept.id == run) {
             return Ok(kept.content.clone());
         }
-        let file = unnamed()?;
+        let file = unnamed_file()?;
         let mut gone = vec![];
         let mut runs = self.lock();
         while runs.len() >= RUNS {
@@ -241,7 +237,7 @@ impl Keeper for Shelf {
             Some(at) => at,
             None => {
                 let (file, at) = self.place(run, artifact.bytes)?;
-                copy(content, &file.file, at, artifact.bytes)?;
+                copy_exactly(content, &file.file, at, artifact.bytes)?;
                 at
             }
         };
@@ -251,44 +247,6 @@ impl Keeper for Shelf {
 
 fn full() -> io::Error {
     io::Error::other("the place for files of this tenant is full")
-}
-
-/// Writes exactly so many bytes.
-fn copy(content: &mut dyn Read, to: &File, mut at: u64, bytes: u64) -> io::Result<()> {
-    let end = at + bytes;
-    let mut piece = vec![0; PIECE.min(usize::try_from(bytes).unwrap_or(PIECE))];
-    while at < end {
-        let most = piece.len().min(usize::try_from(end - at).unwrap_or(PIECE));
-        match content.read(&mut piece[..most]) {
-            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(count) => {
-                to.write_all_at(&piece[..count], at)?;
-                at += count as u64;
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
-}
-
-/// A file that has no name, in the temporary directory.
-fn unnamed() -> io::Result<File> {
-    let folder = std::env::temp_dir();
-    let flags = OFlags::RDWR | OFlags::CLOEXEC;
-    let mode = Mode::RUSR | Mode::WUSR;
-    match open(&folder, flags | OFlags::TMPFILE, mode) {
-        Ok(file) => Ok(file.into()),
-        // Some file systems cannot do that.
-        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => {
-            let name = new_id().map_err(io::Error::other)?;
-            let path = folder.join(format!("carboy-files-{name}"));
-            let file = open(&path, flags | OFlags::CREATE | OFlags::EXCL, mode)?;
-            std::fs::remove_file(&path)?;
-            Ok(file.into())
-        }
-        Err(error) => Err(error.into()),
-    }
 }
 
 #[cfg(test)]

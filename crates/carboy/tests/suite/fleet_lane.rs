@@ -14,7 +14,7 @@ use crate::serve::Served;
 use crate::support::*;
 
 /// A process that ends with the test.
-struct Process(Child);
+pub(crate) struct Process(pub(crate) Child);
 
 impl Drop for Process {
     fn drop(&mut self) {
@@ -30,14 +30,14 @@ impl Process {
 }
 
 /// Where a broker's program is, if it is installed.
-fn broker_program() -> Option<PathBuf> {
+pub(crate) fn broker_program() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin")]);
     folders.map(|folder| folder.join("nats-server")).find(|program| program.is_file())
 }
 
 /// A broker at a free port, and its address.
-fn broker(program: &Path, folder: &Path) -> (Process, String) {
+pub(crate) fn broker(program: &Path, folder: &Path) -> (Process, String) {
     let child = Command::new(program)
         .args(["-a", "127.0.0.1", "-p", "-1", "--ports_file_dir"])
         .arg(folder)
@@ -60,7 +60,7 @@ fn broker(program: &Path, folder: &Path) -> (Process, String) {
 }
 
 /// A node that has joined.
-fn worker(url: &str, name: &str, folder: &Folder) -> Process {
+pub(crate) fn worker(url: &str, name: &str, folder: &Folder) -> Process {
     let mut child = Command::new(program())
         .args(["worker", "--nats", url, "--node", name, "--slots", "4"])
         .args(["--walls", walls().as_str(), "--python"])

@@ -50,6 +50,7 @@ impl Fleet {
             version: String::new(),
             clock: clock.clone(),
             sessions: Some(held.clone()),
+            files: None,
             session_drain: Duration::ZERO,
         };
         let bus = first.connect("_INBOX_w.1");

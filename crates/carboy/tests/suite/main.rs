@@ -21,6 +21,7 @@ mod data_frames;
 mod denials;
 mod displays;
 mod fail_closed;
+mod fleet_files;
 mod fleet_lane;
 mod fleet_sessions;
 mod frames;

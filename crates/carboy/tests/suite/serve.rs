@@ -150,7 +150,7 @@ impl Served {
 pub(crate) trait Stream: Read + Write {}
 impl<T: Read + Write> Stream for T {}
 
-fn answer(mut stream: Box<dyn Stream>) -> (u16, String) {
+pub(crate) fn answer(mut stream: Box<dyn Stream>) -> (u16, String) {
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();
     let (head, body) = text.split_once("\r\n\r\n").unwrap();

@@ -1,0 +1,79 @@
+//! What a gateway answers nodes that ask for addresses of the store.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::shared::Shared;
+use super::signing::Claim;
+use crate::bus::{Bus, Message};
+use crate::files::{Given, LIST, Permit, SignAnswer, SignAsk};
+use crate::message::{VERSION, read, written};
+use crate::nodes::Address;
+
+impl<B: Bus> Shared<B> {
+    /// Files of this run are wanted, if somebody keeps them.
+    pub(super) fn claim(&self, run: &str) -> Option<Claim<'_>> {
+        let signing = self.signing.as_ref()?;
+        self.config.session_key.as_ref()?;
+        Some(signing.claim(run, self.config.clock.now()))
+    }
+
+    /// That this node may bring the files of this run to the store: so many bytes, of a run that takes so long.
+    pub(super) fn permit(
+        &self,
+        tenant: &str,
+        run: &str,
+        address: Address,
+        (bytes, takes): (u64, Duration),
+    ) -> Option<Permit> {
+        let most = self.signing.as_ref()?.most(tenant).min(bytes);
+        let gateway = self.config.name.to_string();
+        let given = Given { tenant, run, gateway: &gateway, address };
+        Some(given.permit(self.config.session_key.as_ref()?, most, takes))
+    }
+
+    /// A node asks for an address.
+    pub(super) fn asked_to_sign(self: Arc<Self>, message: Message) {
+        let Some(reply) = message.reply else { return };
+        let Some(signing) = &self.signing else { return };
+        // It asks again when nobody answers.
+        let Some(place) = signing.place() else { return };
+        tokio::spawn(async move {
+            let answer = self.signed(&message.payload).await;
+            self.bus.publish(reply, None, written(&answer, &[])).await.ok();
+            drop(place);
+        });
+    }
+
+    async fn signed(&self, payload: &Bytes) -> SignAnswer {
+        let refused = |why: &str| SignAnswer::Refused { why: why.into() };
+        let Ok((ask, list)) = read::<SignAsk>(payload) else {
+            return refused("the question cannot be read");
+        };
+        let (Some(signing), Some(key)) = (&self.signing, &self.config.session_key) else {
+            return SignAnswer::Later {};
+        };
+        let SignAsk { tenant, run, gateway, address, permit, .. } = &ask;
+        let given = Given { tenant, run, gateway, address: *address };
+        if ask.v != VERSION || list.len() > LIST || !given.is_permit(key, permit) {
+            return refused("the permit is not for this");
+        }
+        if *gateway == self.config.name.to_string() {
+            match signing.winner(run) {
+                Some(None) => return SignAnswer::Later {},
+                Some(Some(winner)) if winner != *address => {
+                    return refused("the outcome of this run is another node's");
+                }
+                // One that is forgotten has its permit.
+                Some(_) | None => {}
+            }
+        }
+        signing.address(&ask, &list).await
+    }
+}
+
+#[cfg(test)]
+#[path = "signing_tests.rs"]
+mod tests;

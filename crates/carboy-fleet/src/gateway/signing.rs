@@ -1,0 +1,222 @@
+//! A gateway's side of files that runs leave: which node may put what into the store.
+//!
+//! What a run left is written down in the store before its first file is signed for. So a run is counted once, whichever
+//! gateway is asked, and a node that asks again with another list gets nothing.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use carboy_protocol::Artifact;
+use carboy_store::{Manifest, RunFiles};
+use sha2::{Digest, Sha256};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::files::{PATIENCE, SignAnswer, SignAsk, fault};
+use crate::nodes::Address;
+
+/// Questions that are answered at once. What comes beyond them is asked again.
+const AT_ONCE: usize = 64;
+
+/// Runs of which is remembered who won, and lists that are known to be written down.
+const RUNS: usize = 16_384;
+const LISTS: usize = 1024;
+
+/// How old what is known of a tenant's bytes may be.
+const FRESH: Duration = Duration::from_secs(10);
+
+/// How long after it was signed for a file counts even if the store does not have it.
+const COMING: Duration = Duration::from_secs(60);
+
+/// Where files go.
+#[derive(Clone, Debug)]
+pub struct FilesConfig {
+    /// The store.
+    pub store: RunFiles,
+    /// How many bytes each tenant may have there. One that is not named may have none.
+    pub tenants: BTreeMap<String, u64>,
+}
+
+/// What a gateway knows of files on their way.
+pub(super) struct Signing {
+    config: FilesConfig,
+    claims: Mutex<Claims>,
+    usage: BTreeMap<String, Arc<tokio::sync::Mutex<Usage>>>,
+    /// Digests of lists that are written down, by run.
+    lists: Mutex<HashMap<String, [u8; 32]>>,
+    places: Arc<Semaphore>,
+}
+
+/// Which node's outcome a caller got, by run; none while it is under way. The oldest is forgotten first.
+#[derive(Default)]
+struct Claims {
+    runs: HashMap<String, (Duration, Option<Address>)>,
+}
+
+/// What a tenant has in the store.
+#[derive(Default)]
+struct Usage {
+    listed: Option<Instant>,
+    runs: BTreeMap<String, u64>,
+    /// What this gateway signed for a moment ago.
+    coming: Vec<(Instant, String, u64)>,
+}
+
+impl Usage {
+    /// The sum, with what is on its way.
+    fn bytes(&self) -> u64 {
+        let there = |run: &str| self.runs.get(run).copied().unwrap_or(0);
+        let coming = self.coming.iter().map(|(_, run, bytes)| bytes.saturating_sub(there(run)));
+        self.runs.values().copied().chain(coming).fold(0, u64::saturating_add)
+    }
+}
+
+impl Signing {
+    pub fn new(config: FilesConfig) -> Signing {
+        let usage = config.tenants.keys().map(|tenant| (tenant.clone(), Arc::default())).collect();
+        let places = Arc::new(Semaphore::new(AT_ONCE));
+        Signing { config, claims: Mutex::default(), usage, lists: Mutex::default(), places }
+    }
+
+    fn claims(&self) -> MutexGuard<'_, Claims> {
+        self.claims.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lists(&self) -> MutexGuard<'_, HashMap<String, [u8; 32]>> {
+        self.lists.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many bytes of files a tenant may have in all.
+    pub fn most(&self, tenant: &str) -> u64 {
+        self.config.tenants.get(tenant).copied().unwrap_or(0)
+    }
+
+    /// Files of this run are wanted.
+    pub fn claim(&self, run: &str, now: Duration) -> Claim<'_> {
+        let mut claims = self.claims();
+        if claims.runs.len() >= RUNS {
+            claims.runs.retain(|_, (at, _)| now.saturating_sub(*at) < PATIENCE);
+        }
+        // Of one that is not remembered, its permit alone says that it was given.
+        if claims.runs.len() < RUNS {
+            claims.runs.insert(run.to_owned(), (now, None));
+        }
+        drop(claims);
+        Claim { signing: self, run: run.to_owned(), is_won: false }
+    }
+
+    /// Which node's outcome the caller of this run got, if it has one; none if nothing is known of it.
+    pub fn winner(&self, run: &str) -> Option<Option<Address>> {
+        self.claims().runs.get(run).map(|(_, winner)| *winner)
+    }
+
+    /// A place to answer a question in, if there is one.
+    pub fn place(&self) -> Option<OwnedSemaphorePermit> {
+        self.places.clone().try_acquire_owned().ok()
+    }
+
+    /// An address for a file, or why there is none. The permit was looked at.
+    pub async fn address(&self, ask: &SignAsk, list: &[u8]) -> SignAnswer {
+        let refused = |why: &str| SignAnswer::Refused { why: why.into() };
+        let Ok(files) = serde_json::from_slice::<Vec<Artifact>>(list) else {
+            return refused("the list of files cannot be read");
+        };
+        if let Some(why) = fault(&files, ask) {
+            return refused(why);
+        }
+        let digest: [u8; 32] = Sha256::digest(list).into();
+        let is_known = self.lists().get(&ask.run) == Some(&digest);
+        if !is_known {
+            match self.written_down(ask, &files).await {
+                Ok(true) => {}
+                Ok(false) => {
+                    return refused("there is no room for it, or the run left other files");
+                }
+                // The store is away; the node has the file, and asks again.
+                Err(_away) => return SignAnswer::Later {},
+            }
+            let mut lists = self.lists();
+            if lists.len() >= LISTS {
+                lists.clear();
+            }
+            lists.insert(ask.run.clone(), digest);
+        }
+        match self.config.store.put_address(&ask.tenant, &ask.run, &files[ask.number]) {
+            Some(url) => SignAnswer::Put { url },
+            None => refused("a path has no place in the store"),
+        }
+    }
+
+    /// Writes down what a run left, unless somebody did. Whether just that is written down.
+    async fn written_down(&self, ask: &SignAsk, files: &[Artifact]) -> std::io::Result<bool> {
+        let SignAsk { tenant, run, .. } = ask;
+        let Some(usage) = self.usage.get(tenant) else { return Ok(false) };
+        // One after the other for each tenant, so that two do not take the same room.
+        let mut usage = usage.lock().await;
+        let store = &self.config.store;
+        if let Some(known) = store.manifest(tenant, run).await? {
+            return Ok(!known.refused && known.files == files);
+        }
+        let now = Instant::now();
+        usage.coming.retain(|(at, ..)| now.duration_since(*at) < COMING);
+        if usage.listed.is_none_or(|at| now.duration_since(at) >= FRESH) {
+            usage.runs = store.bytes(tenant).await?;
+            usage.listed = Some(now);
+        }
+        let bytes = files.iter().map(|file| file.bytes).fold(0, u64::saturating_add);
+        let refused = usage.bytes().saturating_add(bytes) > self.most(tenant);
+        let files = if refused { vec![] } else { files.to_vec() };
+        let manifest = Manifest { files, refused };
+        if !store.record(tenant, run, &manifest).await? {
+            // Another gateway was asked at the same moment.
+            return Ok(store.manifest(tenant, run).await? == Some(manifest) && !refused);
+        }
+        if !refused {
+            usage.coming.push((now, run.clone(), bytes));
+        }
+        Ok(!refused)
+    }
+}
+
+/// A run whose files are wanted, until its caller has an outcome or gives up.
+pub(super) struct Claim<'a> {
+    signing: &'a Signing,
+    run: String,
+    is_won: bool,
+}
+
+impl Claim<'_> {
+    /// Its outcome is that of this node.
+    pub fn won(mut self, by: Address) {
+        if let Some((_, winner)) = self.signing.claims().runs.get_mut(&self.run) {
+            *winner = Some(by);
+        }
+        self.is_won = true;
+    }
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        if !self.is_won {
+            self.signing.claims().runs.remove(&self.run);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_on_its_way_counts_once() {
+        let now = Instant::now();
+        let mut usage = Usage::default();
+        usage.coming.push((now, "a".into(), 10));
+        assert_eq!(usage.bytes(), 10);
+        usage.runs.insert("a".into(), 4);
+        usage.runs.insert("b".into(), 5);
+        assert_eq!(usage.bytes(), 15, "some of it is there");
+        usage.runs.insert("a".into(), 10);
+        assert_eq!(usage.bytes(), 15);
+    }
+}

@@ -1,0 +1,117 @@
+//! What a node gets addresses for, and what a node that was taken over does not.
+
+use carboy_protocol::Artifact;
+use carboy_store::{Bucket, BucketConfig, RunFiles};
+
+use super::super::FilesConfig;
+use super::*;
+use crate::files::SIGN;
+use crate::name::Start;
+use crate::{Gateway, GatewayConfig, LocalBus, SessionKey};
+
+const NODE: Address = Address { node: 1, incarnation: 2 };
+
+/// A gateway whose store is away: whoever may put something there is told to ask later.
+struct World {
+    gateway: Gateway<LocalBus>,
+    key: SessionKey,
+    node: LocalBus,
+}
+
+impl World {
+    async fn new() -> World {
+        let [bucket, region, key_id, secret] = ["b", "r", "id", "secret"].map(String::from);
+        let endpoint = "http://127.0.0.1:1".into();
+        let bucket = BucketConfig { endpoint, bucket, region, key_id, secret };
+        let store = RunFiles::new(Bucket::new(bucket).expect("a bucket"));
+        let tenants = [("acme".to_owned(), 100), ("other".to_owned(), 100)].into();
+        let key = SessionKey::random("test").expect("a key");
+        let config = GatewayConfig {
+            session_key: Some(key.clone()),
+            files: Some(FilesConfig { store, tenants }),
+            ..GatewayConfig::new(Start(7))
+        };
+        let bus = LocalBus::new("_INBOX_g.one");
+        let node = bus.connect("_INBOX_w.1");
+        World { gateway: Gateway::start(bus, config).await.expect("a gateway"), key, node }
+    }
+
+    /// What a node asks that another gateway gave this run to.
+    fn ask(&self, run: &str) -> SignAsk {
+        let given = Given { tenant: "acme", run, gateway: "another", address: NODE };
+        SignAsk {
+            v: VERSION,
+            run: run.into(),
+            tenant: "acme".into(),
+            gateway: "another".into(),
+            address: NODE,
+            permit: given.permit(&self.key, 10, Duration::ZERO),
+            number: 0,
+        }
+    }
+
+    async fn answer(&self, ask: &SignAsk, files: &[Artifact]) -> SignAnswer {
+        let reply = "_INBOX_w.1.sign.1".to_owned();
+        let mut answers = self.node.subscribe(reply.clone()).await.expect("subscribed");
+        let question = written(ask, &serde_json::to_vec(files).expect("JSON"));
+        self.node.publish(SIGN.into(), Some(reply), question).await.expect("published");
+        let answer = answers.next().await.expect("an answer");
+        read(&answer.payload).expect("an answer").0
+    }
+
+    async fn is_refused(&self, ask: &SignAsk, files: &[Artifact]) -> bool {
+        matches!(self.answer(ask, files).await, SignAnswer::Refused { .. })
+    }
+}
+
+fn file(path: &str, bytes: u64) -> Artifact {
+    let sha256 = Some("0a".repeat(32));
+    Artifact { path: path.into(), bytes, sha256, media_type: None }
+}
+
+#[tokio::test]
+async fn a_node_gets_addresses_for_the_files_of_its_own_run_alone() {
+    let world = World::new().await;
+    let own = world.ask("0a");
+    // Another gateway of the cell vouches for it.
+    assert_eq!(world.answer(&own, &[file("a", 10)]).await, SignAnswer::Later {});
+    for (what, wrong) in [
+        ("another run", SignAsk { run: "0b".into(), ..own.clone() }),
+        ("another tenant", SignAsk { tenant: "other".into(), ..own.clone() }),
+        ("another node", SignAsk { address: Address { node: 2, ..NODE }, ..own.clone() }),
+        ("another gateway", SignAsk { gateway: "third".into(), ..own.clone() }),
+        (
+            "more bytes",
+            SignAsk { permit: Permit { bytes: 11, ..own.permit.clone() }, ..own.clone() },
+        ),
+        ("no such file", SignAsk { number: 1, ..own.clone() }),
+    ] {
+        assert!(world.is_refused(&wrong, &[file("a", 10)]).await, "{what}");
+    }
+    for wrong in [file("a", 11), file("../0b/a", 1), file("..", 1), file("/a", 1), file("a/./b", 1)]
+    {
+        assert!(world.is_refused(&own, std::slice::from_ref(&wrong)).await, "{wrong:?}");
+    }
+    let many: Vec<_> = (0..3000).map(|number| file(&format!("{number:0>64}"), 0)).collect();
+    assert!(world.is_refused(&own, &many).await, "a list that is too long");
+}
+
+#[tokio::test]
+async fn only_the_node_whose_outcome_counts_brings_its_files() {
+    let world = World::new().await;
+    let gateway = Start(7).to_string();
+    let given = Given { tenant: "acme", run: "0a", gateway: &gateway, address: NODE };
+    let permit = given.permit(&world.key, 10, Duration::ZERO);
+    let ask = SignAsk { gateway: gateway.clone(), permit, ..world.ask("0a") };
+    let files = [file("a", 1)];
+    let shared = &world.gateway.shared;
+    let claim = shared.claim("0a").expect("a claim");
+    assert_eq!(world.answer(&ask, &files).await, SignAnswer::Later {}, "it is under way");
+    claim.won(Address { node: 2, ..NODE });
+    assert!(world.is_refused(&ask, &files).await);
+    shared.claim("0a").expect("a claim").won(NODE);
+    // Only the store is missing now.
+    assert_eq!(world.answer(&ask, &files).await, SignAnswer::Later {});
+    drop(shared.claim("0a"));
+    assert!(shared.signing.as_ref().is_some_and(|signing| signing.winner("0a").is_none()));
+}
