@@ -22,6 +22,7 @@ use carboy_protocol::Job;
 pub use local::{LocalBounds, LocalJobs};
 pub use nats::{NatsJobs, NatsJobsOptions};
 pub use streams::StreamBounds;
+pub(crate) use streams::part;
 pub use ticket::{Ended, Ending, Failed, Order, Ticket};
 pub use work::{Worker, work};
 

@@ -27,6 +27,7 @@ pub mod files;
 mod gateway;
 mod init;
 pub mod jobs;
+pub mod lease;
 mod local;
 pub mod message;
 pub mod name;

@@ -72,7 +72,7 @@ impl Default for StreamBounds {
 }
 
 /// A name as a part of a subject: whatever is not plain is written as `=` and two hexadecimal digits.
-pub(super) fn part(name: &str) -> String {
+pub(crate) fn part(name: &str) -> String {
     let mut part = String::new();
     for byte in name.bytes() {
         if byte.is_ascii_alphanumeric() || b"-_".contains(&byte) {
