@@ -25,6 +25,8 @@ class Said(NamedTuple):
     """What the test wrote to its file."""
     failure: str | None
     """Why there is no exit code."""
+    console: str
+    """The last lines of its console but for what the test wrote to its file."""
 
 
 def start(
@@ -59,8 +61,8 @@ def finish(machine: "subprocess.Popen[bytes]", log: Path, seconds: float) -> Sai
     failed = re.search(r"@@ failed (.*)", text)
     out = base64.b64decode("".join(re.findall(r"@@ out (\S+)", text)))
     failure = None
+    lines = [line for line in text.strip().splitlines() if not line.startswith("@@ out")]
     if not ended:
-        lines = text.strip().splitlines()
         said = failed[1] if failed else (lines[-1] if lines else "nothing on its console")
         failure = f"{late or 'it ended early'}: {said}"
     return Said(
@@ -69,4 +71,5 @@ def finish(machine: "subprocess.Popen[bytes]", log: Path, seconds: float) -> Sai
         seconds=float(ended[2]) if ended else 0.0,
         out=out,
         failure=failure,
+        console="\n".join(f"    {line}" for line in lines[-40:]),
     )

@@ -78,14 +78,7 @@ impl Ticket {
 
     /// An end that this job takes.
     pub fn ended(&self, ending: Ending) -> Ended {
-        Ended {
-            version: VERSION,
-            id: self.id.clone(),
-            tenant: self.tenant.clone(),
-            token: self.token.clone(),
-            ended_ms: now_ms(),
-            ending,
-        }
+        Ended::now(&self.id, &self.tenant, &self.token, ending)
     }
 }
 
@@ -117,14 +110,7 @@ impl Order {
 
     /// What came of it.
     pub fn ended(&self, ending: Ending) -> Ended {
-        Ended {
-            version: VERSION,
-            id: self.id.clone(),
-            tenant: self.tenant.clone(),
-            token: self.token.clone(),
-            ended_ms: now_ms(),
-            ending,
-        }
+        Ended::now(&self.id, &self.tenant, &self.token, ending)
     }
 }
 
@@ -143,6 +129,20 @@ pub struct Ended {
     pub ended_ms: u64,
     /// How.
     pub ending: Ending,
+}
+
+impl Ended {
+    /// A job that ends now.
+    fn now(id: &str, tenant: &str, token: &str, ending: Ending) -> Ended {
+        Ended {
+            version: VERSION,
+            id: id.into(),
+            tenant: tenant.into(),
+            token: token.into(),
+            ended_ms: now_ms(),
+            ending,
+        }
+    }
 }
 
 /// How a job ended.
