@@ -4,6 +4,7 @@
 //! All are processes of their own, as they are in a fleet. They share the processors of one machine, and the report
 //! says what follows from that.
 
+mod bare;
 mod programs;
 mod report;
 
@@ -17,6 +18,7 @@ use carboy_fleet::SILENCE;
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 
+use bare::Bare;
 use programs::{Folder, KEY, Programs};
 pub use report::page;
 
@@ -75,7 +77,7 @@ impl Bench {
         let gateway = programs.server(Some(&nats)).await?;
         let plain = programs.server(None).await?;
         let pair = [plain, gateway].map(|place| Arc::new(Caller::new(&place, KEY)));
-        let one = self.hop(&pair).await?;
+        let one = self.hop(&pair, &nats).await?;
         programs.worker(&nats, NODES[1], places).await?;
         let mut listener = Listener::connect(&Brokers { nats, credentials: None }).await?;
         // The gateway hears of the second meanwhile.
@@ -98,15 +100,18 @@ impl Bench {
     }
 
     /// One caller, paced so that jars stand, with one worker behind the gateway.
-    async fn hop(&mut self, pair: &Pair) -> Result<Value, Failure> {
-        let (pair, runs) = (pair.clone(), self.size.paced);
-        let [plain, fleet] = blocking(move || paced(&pair, runs)).await?.map(Samples::new);
+    async fn hop(&mut self, pair: &Pair, broker: &str) -> Result<Value, Failure> {
+        let (pair, runs, broker) = (pair.clone(), self.size.paced, broker.to_owned());
+        let taken = blocking(move || paced(&pair, &broker, runs)).await?;
+        let [plain, fleet, bare] = taken.map(Samples::new);
         self.keep("fleet.plain.c1", &plain);
         self.keep("fleet.gateway.c1", &fleet);
+        self.keep("fleet.bare.c1", &bare);
         let added = |part| fleet.quantile(part) - plain.quantile(part);
         Ok(json!({
             "plain": plain.summary(),
             "gateway": fleet.summary(),
+            "bare": bare.summary(),
             "added_p50_ms": added(0.5),
             // On a machine that does other things too, the quick ones say more.
             "added_p10_ms": added(0.1),
@@ -157,14 +162,18 @@ async fn blocking<T: Send + 'static>(
         .map_err(Failure::os("ask over HTTP"))
 }
 
-/// How long each run took by each of the two, in milliseconds. Neither is always the first.
-fn paced(pair: &Pair, runs: usize) -> io::Result<[Vec<f64>; 2]> {
+/// How long each run took by each of the two, in milliseconds, and messages without a run. None is always the first.
+fn paced(pair: &Pair, broker: &str, runs: usize) -> io::Result<[Vec<f64>; 3]> {
     let mut connections = [pair[0].connect()?, pair[1].connect()?];
-    let mut taken = [Vec::with_capacity(runs), Vec::with_capacity(runs)];
+    let mut bare = Bare::start(broker)?;
+    let mut taken = [const { Vec::new() }; 3];
     for round in 0..FIRST + runs {
-        for turn in 0..2 {
-            let which = (round + turn) % 2;
-            let ms = connections[which].timed()?;
+        for turn in 0..taken.len() {
+            let which = (round + turn) % taken.len();
+            let ms = match connections.get_mut(which) {
+                Some(connection) => connection.timed()?,
+                None => bare.timed()?,
+            };
             if round >= FIRST {
                 taken[which].push(ms);
             }

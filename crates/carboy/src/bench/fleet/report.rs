@@ -61,9 +61,11 @@ pub fn page(report: &Value, paint: Paint) -> String {
         text.push_str("This is a debug build: its times are not those of a release.\n\n");
     }
     text.push_str(&format!("{}\n", paint.bold("by a fleet, on kept connections")));
-    for (name, part) in
-        [("carboy serve, 1 caller", "plain"), ("gateway and a worker, 1 caller", "gateway")]
-    {
+    for (name, part) in [
+        ("carboy serve, 1 caller", "plain"),
+        ("gateway and a worker, 1 caller", "gateway"),
+        ("broker there and back, no run", "bare"),
+    ] {
         let (p50, p99) =
             (number(&format!("/c1/{part}/p50_ms")), number(&format!("/c1/{part}/p99_ms")));
         text.push_str(&format!("  {name:<36} {p50:>9.3} p50 {p99:>9.3} p99  ms\n"));
