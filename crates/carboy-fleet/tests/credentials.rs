@@ -14,6 +14,7 @@ use bytes::Bytes;
 use carboy_fleet::jobs::{
     Ending, JobQueue, NatsJobs, NatsJobsOptions, QueueError, StreamBounds, Ticket,
 };
+use carboy_fleet::lease::{Leases, Ledger, NatsLedger};
 use carboy_fleet::{FleetPlan, init};
 use carboy_protocol::Job;
 use futures_util::StreamExt;
@@ -223,6 +224,37 @@ async fn a_gateway_answers_a_worker_that_asks_and_speaks_to_no_other() {
     }
     gateway.cannot_publish("_INBOX_w.nodebbbb.sign.1").await;
     worker.nothing_was_refused().await;
+}
+
+#[tokio::test]
+async fn gateways_lease_quotas_and_workers_cannot() {
+    let Some(fleet) = Fleet::start("leases") else { return };
+    let mut gateway = fleet.connect("gateway", "_INBOX_g.g1").await;
+    let mut worker = fleet.connect("workers/nodeaaaa", "_INBOX_w.nodeaaaa").await;
+    let heard = gateway.client.subscribe("cb.ghb").await.unwrap();
+    gateway.nothing_was_refused().await;
+    let ledger = NatsLedger::new(&gateway.client, 1);
+    let started = Instant::now();
+    let (leases, revision) = loop {
+        match ledger.read("a.b").await {
+            Ok(read) => break read,
+            Err(error) => assert!(started.elapsed() < SOON, "{error}"),
+        }
+    };
+    assert_eq!((&leases, revision), (&Leases::default(), 0));
+    // If it is late it may have been written.
+    ledger.write("a.b", &leases, revision).await.ok();
+    gateway.nothing_was_refused().await;
+    gateway.cannot_publish("$JS.API.STREAM.DELETE.KV_CB_QUOTA").await;
+    for subject in [
+        "$KV.CB_QUOTA.t",
+        "$JS.API.STREAM.CREATE.KV_CB_QUOTA",
+        "$JS.API.STREAM.MSG.GET.KV_CB_QUOTA",
+        "$JS.API.DIRECT.GET.KV_CB_QUOTA.$KV.CB_QUOTA.t",
+    ] {
+        worker.cannot_publish(subject).await;
+    }
+    drop(heard);
 }
 
 #[tokio::test]

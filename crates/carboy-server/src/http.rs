@@ -18,6 +18,7 @@ mod held;
 mod jobs;
 mod key;
 mod known;
+mod leased;
 mod mcp;
 mod metrics;
 mod name;
@@ -42,6 +43,7 @@ mod stored;
 mod stream;
 mod survey;
 mod tenant;
+mod tenant_leases;
 mod tenant_tools;
 mod tenants;
 mod tls;
@@ -70,6 +72,7 @@ pub use durable::{
     JobFailure, JobNotice, JobRow, JobSeen, JobState, Jobs, JobsFault, NewJob, Promise,
 };
 pub use key::{key_digest, new_key};
+pub use leased::{Lessor, Quota};
 pub use recorded::{Records, RecordsFault, RecordsPage, RecordsQuery};
 pub use tenants::ConfigFault;
 pub use tools::{Secret, ToolConfig};

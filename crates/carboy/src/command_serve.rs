@@ -26,6 +26,7 @@ use tokio::task::JoinHandle;
 use crate::arguments::Serve;
 use crate::failure::{Failure, print};
 use crate::fleet::brokers::bus_failure;
+use crate::fleet::leases::Leases;
 use crate::fleet::{durable, quotas};
 use crate::queued::{Behind, Queued};
 use crate::readiness::try_out;
@@ -108,8 +109,12 @@ struct About {
     others: Option<Others>,
 }
 
-/// The bus of the gateways, and the name of this one.
-type Others = (NatsBus, String);
+/// The bus of the gateways, the name of this one, and what it leases of exact quotas.
+struct Others {
+    bus: NatsBus,
+    name: String,
+    leases: Option<Arc<Leases>>,
+}
 
 /// A runner whose jobs run on the workers at these brokers, the durable jobs there, and the way to other gateways.
 async fn gateway(
@@ -129,7 +134,9 @@ async fn gateway(
     let config = GatewayConfig { version, session_key, files, ..GatewayConfig::new(name) };
     let gateway = Gateway::start(bus.clone(), config).await.map_err(|error| bus_failure(&error))?;
     let jobs = durable::of_gateway(credentials, url, name, arguments.allow_old_broker).await?;
-    Ok((gateway, jobs, (bus, name.to_string())))
+    let name = name.to_string();
+    let leases = Leases::of(&bus, url, name.clone(), &door.tenants);
+    Ok((gateway, jobs, Others { bus, name, leases }))
 }
 
 fn unusable(fault: http::ConfigFault) -> Failure {
@@ -184,10 +191,21 @@ async fn stand<R: Sessions>(
     };
     print(&welcome(&place, key.as_deref()))?;
     let ceilings = config.tenants.values().map(|tenant| tenant.ceiling.clone()).collect();
-    let sharing = others.map(|(bus, name)| tokio::spawn(quotas::share(bus, name, door.clone())));
+    let leases = others.as_ref().and_then(|others| others.leases.clone());
+    if let Some(leases) = &leases {
+        // Before anybody comes in.
+        let lessor: Arc<dyn http::Lessor> = leases.clone();
+        door.lease_from(&lessor);
+    }
+    let leasing = leases.map(|leases| tokio::spawn(leases.keep(door.clone())));
+    let sharing =
+        others.map(|others| tokio::spawn(quotas::share(others.bus, others.name, door.clone())));
     let over = until_over(&door, listener, closing, ceilings).await;
     if let Some(sharing) = sharing {
         sharing.abort();
+    }
+    if let Some(leasing) = leasing {
+        leasing.abort();
     }
     working.send_replace(true);
     work.abort();

@@ -4,6 +4,7 @@ pub mod arguments;
 pub mod brokers;
 pub mod durable;
 mod init;
+pub mod leases;
 pub mod listen;
 pub mod quotas;
 mod status;

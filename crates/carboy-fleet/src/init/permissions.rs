@@ -78,6 +78,9 @@ impl Role {
                 "$JS.API.STREAM.CREATE.CB_RES",
                 "$JS.API.STREAM.CREATE.CB_HOOK",
                 "$JS.API.STREAM.CREATE.CB_DLQ",
+                // What gateways have leased of exact quotas.
+                "$JS.API.STREAM.CREATE.KV_CB_QUOTA",
+                "$KV.CB_QUOTA.*",
                 "$JS.API.STREAM.INFO.*",
                 "$JS.API.STREAM.MSG.GET.*",
                 // The ticket of a job that there was no room for.
@@ -117,7 +120,7 @@ impl Role {
     fn subscribe(&self) -> Vec<String> {
         let words: &[&str] = match self {
             Role::Gateway => {
-                &["cb.hb.*", "cb.q.*", "cb.done.>", "cb.sign", "cb.sign.*", "_INBOX_g.>"]
+                &["cb.hb.*", "cb.q.*", "cb.done.>", "cb.sign", "cb.sign.*", "cb.ghb", "_INBOX_g.>"]
             }
             Role::Worker(node) => {
                 let own = [

@@ -150,6 +150,8 @@ pub struct TenantConfig {
     pub runs_at_once: usize,
     /// Sessions open at once, branches among them. With none there are no sessions.
     pub sessions_at_once: usize,
+    /// Whether those two hold exactly over all gateways of a fleet, and not within a second of drift.
+    pub exact: bool,
     /// Runs begun in a second, in the long run. `None` means that only the other bounds hold.
     pub runs_per_second: Option<f64>,
     /// Runs that may begin at once after a pause, where `runs_per_second` is set.
@@ -173,6 +175,7 @@ impl Default for TenantConfig {
             ceiling: Policy::default(),
             runs_at_once: 64,
             sessions_at_once: 16,
+            exact: false,
             runs_per_second: None,
             burst: 16,
             cpu_seconds_per_minute: None,

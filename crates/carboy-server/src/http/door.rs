@@ -13,6 +13,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::config::{Bounds, DoorConfig, TenantConfig};
 use super::durable::{Jobs, Offered};
+use super::leased::{Lessor, Quota};
 use super::metrics::{Gauges, Metrics, TenantGauges};
 use super::problem::Problem;
 use super::recorded::{Records, Shown};
@@ -281,6 +282,20 @@ impl<R: Sessions> Door<R> {
         for tenant in self.tenants.all() {
             tenant.part.set(share(&tenant.name));
         }
+    }
+
+    /// Has the exact quotas of tenants leased from now on. Nothing of them is given out that is not.
+    pub fn lease_from(&self, lessor: &Arc<dyn Lessor>) {
+        for tenant in self.tenants.all().iter().filter(|tenant| tenant.is_exact) {
+            tenant.leased.set(lessor.clone(), &tenant.name);
+        }
+    }
+
+    /// What is in use of a tenant's quota.
+    pub fn in_use(&self, tenant: &str) -> Quota {
+        let known = self.tenants.all().iter().find(|known| known.name == tenant);
+        let runs = known.map_or(0, |tenant| tenant.under_way());
+        Quota { runs, sessions: self.sessions.count(tenant) }
     }
 
     /// What is the case now, for whoever watches.

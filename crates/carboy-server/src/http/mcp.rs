@@ -111,7 +111,8 @@ impl<R: Sessions> Place for OfTenant<R> {
     }
 
     async fn run(&self, job: Job, stop: &CancellationToken) -> Result<Outcome, RunFailure> {
-        let run = self.begin(Work::Job(Box::new(job)), None).map_err(|why| self.refused(&why))?;
+        let run =
+            self.begin(Work::Job(Box::new(job)), None).await.map_err(|why| self.refused(&why))?;
         match self.end_of(run, stop).await? {
             End::Outcome(outcome) => Ok(*outcome),
             _ => Err(self.refused(&Problem::engine())),
@@ -139,7 +140,7 @@ impl<R: Sessions> Place for OfTenant<R> {
             let mut piece = piece;
             tenant_tools::offer(&self.door.tools[self.caller.tenant.number], &mut piece.tools)?;
             let kept = self.session(session).await?;
-            self.begin(Work::Piece(kept.number, Box::new(piece)), Some(&kept))
+            self.begin(Work::Piece(kept.number, Box::new(piece)), Some(&kept)).await
         };
         let run = begun.await.map_err(|why| self.refused(&why))?;
         match self.end_of(run, stop).await? {
@@ -156,6 +157,7 @@ impl<R: Sessions> Place for OfTenant<R> {
         // A session has no child processes, whatever the ceiling of a run.
         opening.policy.limits.processes = 0;
         let opened = async {
+            sessions::lease_session(&self.door, &self.caller).await;
             let unclaimed = Unclaimed::new(&self.door, &self.caller, None)?;
             sessions::opened(&self.caller, unclaimed, opening).await
         };
@@ -236,9 +238,14 @@ impl<R: Sessions> OfTenant<R> {
         }
     }
 
-    fn begin(&self, work: Work, session: Option<&Arc<HeldSession>>) -> Result<Run<R>, Problem> {
+    async fn begin(
+        &self,
+        work: Work,
+        session: Option<&Arc<HeldSession>>,
+    ) -> Result<Run<R>, Problem> {
         let (door, caller) = (&self.door, &self.caller);
         let id = new_id().map_err(|error| door.problem(&caller.request, &error.into()))?;
+        caller.tenant.lease_run().await;
         let ticket = caller.tenant.admit(id.clone(), Instant::now())?;
         let room = door.memory.take(caller.tenant.number, 0).ok_or_else(Problem::memory)?;
         let doing = session.map(|session| session.begin(id.clone())).transpose()?;

@@ -205,6 +205,7 @@ pub(super) async fn admit<R: Sessions, T: Send + 'static>(
         None => None,
     };
     let id = new_id().map_err(|error| door.problem(&caller.request, &error.into()))?;
+    caller.tenant.lease_run().await;
     // Before its body is read: what one tenant can make this process hold is bounded with its runs.
     let ticket = caller.tenant.admit(id.clone(), now)?;
     let reading = async {

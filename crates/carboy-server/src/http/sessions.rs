@@ -32,6 +32,7 @@ pub(super) async fn open<R: Sessions>(
     request: Request,
 ) -> Result<Response, Problem> {
     caller.needs(Scope::Run)?;
+    lease_session(&door, &caller).await;
     let unclaimed = Unclaimed::new(&door, &caller, None)?;
     let (bytes, room) = body::read(&door, &caller, request).await?;
     let ((mut opening, has_policy), mut room) =
@@ -125,6 +126,7 @@ pub(super) async fn branched<R: Sessions>(
     id: &str,
 ) -> Result<Arc<Kept>, Problem> {
     let kept = find(door, caller, id).await?;
+    lease_session(door, caller).await;
     let unclaimed = Unclaimed::new(door, caller, Some(kept.id.clone()))?;
     let branch = SessionAsk::Branch { session: unclaimed.place.kept.number };
     of(door, caller, &kept, branch).await?;
@@ -296,6 +298,12 @@ fn created(kept: &Kept) -> Result<Response, Problem> {
     Ok(response)
 }
 
+/// Has one more session leased, if the tenant's quota is leased.
+pub(super) async fn lease_session<R: Sessions>(door: &Door<R>, caller: &Caller) {
+    let tenant = &caller.tenant;
+    tenant.lease_session(door.sessions.count(&tenant.name)).await;
+}
+
 /// A session that nobody knows of yet. If whoever asked for it goes away, it ends.
 pub(super) struct Unclaimed<R: Sessions> {
     door: Arc<Door<R>>,
@@ -311,8 +319,7 @@ impl<R: Sessions> Unclaimed<R> {
     ) -> Result<Unclaimed<R>, Problem> {
         let tenant = &caller.tenant;
         look(door, |kept| kept.tenant == tenant.name);
-        let place =
-            door.sessions.place(&tenant.name, tenant.part.of(tenant.sessions_at_once), parent)?;
+        let place = door.sessions.place(&tenant.name, || tenant.most_sessions(), parent)?;
         Ok(Unclaimed { door: door.clone(), place, is_claimed: false })
     }
 

@@ -57,7 +57,7 @@ async fn attach<R: Sessions>(
     id: &str,
 ) -> Result<Arc<Kept>, Problem> {
     // It has its place at the node already.
-    let mut place = door.sessions.place(&caller.tenant.name, usize::MAX, None)?;
+    let mut place = door.sessions.place(&caller.tenant.name, || usize::MAX, None)?;
     let number = place.kept.number;
     let found = door.desk.attach(&caller.tenant.name, number, id).await;
     if !found.map_err(|error| told(door, caller, &error))? {

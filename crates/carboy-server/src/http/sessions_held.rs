@@ -134,12 +134,14 @@ impl HeldSessions {
     pub fn place(
         self: &Arc<Self>,
         tenant: &str,
-        most: usize,
+        most: impl FnOnce() -> usize,
         parent: Option<String>,
     ) -> Result<Place, Problem> {
         let id = new_id().map_err(|_error| Problem::engine())?;
         let id = format!("{}-{id}", self.mark);
         let mut book = self.lock();
+        // Looked at now: what was leased may be given back by whoever looks at the book.
+        let most = most();
         if book.held.values().filter(|kept| kept.tenant == tenant).count() >= most {
             let detail = format!("{most} sessions are open, as many as this tenant may have");
             return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, "quota", detail)
@@ -291,7 +293,7 @@ mod tests {
     #[test]
     fn a_session_is_its_tenants_until_it_is_over_and_then_gone() {
         let held = Arc::new(HeldSessions::new());
-        let mut place = held.place("acme", 2, None).expect("a place");
+        let mut place = held.place("acme", || 2, None).expect("a place");
         let id = place.kept.id.clone();
         assert_eq!(code(held.find("acme", &id)), Some("not_found"), "it is not open yet");
         let kept = place.fill();
@@ -311,11 +313,11 @@ mod tests {
     #[test]
     fn a_tenant_has_so_many_and_a_session_does_so_much_at_once() {
         let held = Arc::new(HeldSessions::new());
-        let first = held.place("acme", 1, None).expect("a place");
-        assert_eq!(code(held.place("acme", 1, None)), Some("quota"));
-        assert!(held.place("other", 1, None).is_ok());
+        let first = held.place("acme", || 1, None).expect("a place");
+        assert_eq!(code(held.place("acme", || 1, None)), Some("quota"));
+        assert!(held.place("other", || 1, None).is_ok());
         drop(first);
-        let kept = held.place("acme", 1, None).expect("the place was given back").fill();
+        let kept = held.place("acme", || 1, None).expect("the place was given back").fill();
         let mut doing: Vec<_> =
             (0..UNDER_WAY).map(|_| kept.begin(held.ask_key()).expect("room")).collect();
         assert_eq!(code(kept.begin("run".into())), Some("quota"));
@@ -328,7 +330,7 @@ mod tests {
     fn what_is_over_is_remembered_within_bounds() {
         let held = Arc::new(HeldSessions::new());
         let over = |tenant: &str| {
-            let kept = held.place(tenant, 1, None).expect("a place").fill();
+            let kept = held.place(tenant, || 1, None).expect("a place").fill();
             held.end(&kept, "it was closed");
             kept.id.clone()
         };

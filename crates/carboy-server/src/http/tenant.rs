@@ -14,6 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use super::bucket::Bucket;
 use super::config::TenantConfig;
 use super::known::{End, Known, Stop};
+use super::leased::Leased;
 use super::part::Part;
 use super::problem::Problem;
 use super::shares::Share;
@@ -78,6 +79,9 @@ pub(super) struct Tenant {
     pub sessions_at_once: usize,
     /// What of its quota this server may give out, and what it was asked for.
     pub part: Part,
+    /// Whether its runs and sessions at once are counted exactly over all gateways, and what is leased of them.
+    pub is_exact: bool,
+    pub leased: Leased,
     /// Places for sources to be checked.
     checks: Arc<Semaphore>,
     state: Mutex<State>,
@@ -95,6 +99,8 @@ impl Tenant {
             runs_at_once: config.runs_at_once,
             sessions_at_once: config.sessions_at_once,
             part: Part::default(),
+            is_exact: config.exact,
+            leased: Leased::default(),
             checks: Arc::new(Semaphore::new(CHECKS)),
             state: Mutex::new(State {
                 is_ending: false,
@@ -124,7 +130,7 @@ impl Tenant {
             return Err(Problem::ending());
         }
         self.part.ask();
-        let most = self.part.of(self.runs_at_once);
+        let most = self.most_runs();
         if state.under_way.len() >= most {
             let detail = format!("{most} runs are under way, as many as this tenant may have");
             return Err(refused(detail).again_in(Duration::from_secs(1)));

@@ -12,7 +12,7 @@ use crate::fleet_lane::{Process, broker, broker_program, worker};
 use crate::serve::{Served, answer};
 use crate::support::*;
 
-fn named(variable: &str) -> Option<PathBuf> {
+pub(crate) fn named(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).map(PathBuf::from)
 }
 

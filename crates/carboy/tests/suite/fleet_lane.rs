@@ -38,9 +38,15 @@ pub(crate) fn broker_program() -> Option<PathBuf> {
 
 /// A broker at a free port, and its address.
 pub(crate) fn broker(program: &Path, folder: &Path) -> (Process, String) {
+    broker_with(program, folder, &[])
+}
+
+/// The same with more options.
+pub(crate) fn broker_with(program: &Path, folder: &Path, more: &[&str]) -> (Process, String) {
     let child = Command::new(program)
         .args(["-a", "127.0.0.1", "-p", "-1", "--ports_file_dir"])
         .arg(folder)
+        .args(more)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()

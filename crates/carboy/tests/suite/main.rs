@@ -23,6 +23,7 @@ mod displays;
 mod fail_closed;
 mod fleet_files;
 mod fleet_lane;
+mod fleet_quota;
 mod fleet_sessions;
 mod frames;
 mod guard;
