@@ -19,6 +19,10 @@ use crate::guest_text::one_line;
 /// How many lines wait to be written.
 const UNREAD: usize = 1024;
 
+/// How long lines wait for others to be written with. To wake the thread for each of them costs whoever serves as much as
+/// to refuse a request.
+const GATHER: Duration = Duration::from_millis(10);
+
 /// How long the end waits for lines that are not written yet.
 const LAST: Duration = Duration::from_secs(1);
 
@@ -61,16 +65,21 @@ impl Writer {
     pub fn start() -> Writer {
         let (sender, receiver) = mpsc::sync_channel(UNREAD);
         let thread = std::thread::Builder::new().name("log".into()).spawn(move || {
-            for item in receiver {
-                match item {
-                    // If nobody reads, there is nobody to tell.
-                    Item::Line(line) => {
-                        std::io::stderr().write_all(line.as_bytes()).ok();
-                    }
-                    Item::Written(done) => {
-                        done.send(()).ok(); // Nobody may wait any more.
+            while let Ok(first) = receiver.recv() {
+                let mut lines = String::new();
+                let mut waiting = Vec::new();
+                for item in std::iter::once(first).chain(receiver.try_iter().take(UNREAD)) {
+                    match item {
+                        Item::Line(line) => lines += &line,
+                        Item::Written(done) => waiting.push(done),
                     }
                 }
+                // If nobody reads, there is nobody to tell.
+                std::io::stderr().write_all(lines.as_bytes()).ok();
+                for done in waiting {
+                    done.send(()).ok(); // Nobody may wait any more.
+                }
+                std::thread::sleep(GATHER);
             }
         });
         // Without a thread nothing is written, and everything else works.
