@@ -89,6 +89,19 @@ impl Crowd {
     /// Sends so many requests a second until it is told to stop, in turn for each of these tenants, and waits for
     /// what is under way.
     pub async fn send(self, per_second: f64, tenants: &'static [&'static str]) {
+        self.at_rate(per_second, |crowd| crowd.one(tenants)).await;
+    }
+
+    /// Asks so many times a second whether the server is there, until it is told to stop.
+    pub async fn probe(self, per_second: f64) {
+        self.at_rate(per_second, Crowd::look).await;
+    }
+
+    async fn at_rate<F: Future<Output = ()> + Send + 'static>(
+        self,
+        per_second: f64,
+        ask: impl Fn(Crowd) -> F,
+    ) {
         let mut waiting = JoinSet::new();
         let (start, mut sent) = (Instant::now(), 0_u64);
         let mut ticks = tokio::time::interval(TICK);
@@ -101,7 +114,7 @@ impl Crowd {
                     self.fates().held_back += 1;
                     continue;
                 }
-                waiting.spawn(self.clone().one(tenants));
+                waiting.spawn(ask(self.clone()));
             }
             sent = due;
         }
@@ -122,6 +135,17 @@ impl Crowd {
         }
         while tasks.join_next().await.is_some() {}
         (self.fates().accepted.len() - before) as f64 / start.elapsed().as_secs_f64()
+    }
+
+    /// One request for nothing.
+    async fn look(self) {
+        let request = self.client.request("", "GET /healthz", "probe", "");
+        let answered = self.client.ask(&request).await;
+        let mut fates = self.fates();
+        fates.sent += 1;
+        if !answered.is_ok_and(|answer| answer.status == 200) {
+            fates.wrong.push("a probe was not answered".into());
+        }
     }
 
     /// One request, which computes what no other does.

@@ -81,7 +81,7 @@ async fn measure(folder: &Path, python: &Path, time: Duration) -> io::Result<Val
     let client = Client::new(&address);
     let gone = client.request(&key("a"), &format!("GET /v1/sessions/{session}"), "gone", "");
     let gone = client.ask(&gone).await?;
-    let fair = fair::measure(&client, time, greedy).await?;
+    let fair = fair::measure(&server, &client, 2 * time, greedy).await?;
     drop(server);
     Ok(json!({
         "seconds": time.as_secs_f64(),

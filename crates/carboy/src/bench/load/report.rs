@@ -91,9 +91,9 @@ pub fn checks(report: &Value) -> Vec<Value> {
         format!("{} {}", gone["status"], gone["code"].as_str().unwrap_or("?")),
         *gone == json!({ "status": 410, "code": "session_ended" }),
     );
-    let over = number("/fair/p99_over_alone");
+    let over = number("/fair/p99_over_within");
     check(
-        "p99 beside a tenant at ten times its quota, over alone",
+        "p99 beside a tenant at ten times its quota, over the same within its quota",
         "at most 1.2",
         format!("{over:.2}"),
         over <= 1.2,
@@ -121,8 +121,15 @@ pub fn page(report: &Value, paint: Paint) -> String {
         ("slow readers cut off", "/hostile/slow_readers_cut_off", ""),
         ("drained in", "/restart/drained_s", "s"),
         ("paced tenant alone, p99", "/fair/alone/p99_ms", "ms"),
-        ("beside a greedy one, p99", "/fair/beside/p99_ms", "ms"),
-        ("greedy tenant, refused", "/fair/greedy_refused", ""),
+        ("beside one within its quota, p99", "/fair/within/p99_ms", "ms"),
+        ("the same and as much to /healthz, p99", "/fair/control/p99_ms", "ms"),
+        ("beside one at ten times its quota, p99", "/fair/beyond/p99_ms", "ms"),
+        ("requests to /healthz, over within", "/fair/control_p99_over_within", ""),
+        ("ten times its quota, over alone", "/fair/p99_over_alone", ""),
+        ("greedy tenant, refused", "/fair/beyond/refused", ""),
+        ("the server's own time, within", "/fair/within/server_ms_per_s", "ms per second"),
+        ("the same, /healthz", "/fair/control/server_ms_per_s", "ms per second"),
+        ("the same, ten times the quota", "/fair/beyond/server_ms_per_s", "ms per second"),
     ] {
         text.push_str(&format!("  {name:<40} {:>10.2} {unit}\n", number(path)));
     }
