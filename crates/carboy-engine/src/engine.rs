@@ -213,7 +213,7 @@ impl Engine {
                 None => taking.await?,
                 Some(deadline) => tokio::time::timeout_at(deadline.into(), taking)
                     .await
-                    .map_err(|_| RunError::Busy(self.gate.busy_now()))??,
+                    .map_err(|_| RunError::Busy(self.gate.late()))??,
             };
             Ok::<_, RunError>((place, jar))
         });

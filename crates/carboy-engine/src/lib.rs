@@ -42,7 +42,7 @@ pub use admit::gate::GateConfig;
 pub use carboy_guard::check as check_code;
 pub use carboy_sys::Machine;
 pub use engine::{Config, Engine};
-pub use error::{Busy, EngineError, FleetError, RequestError, RunError};
+pub use error::{Busy, EngineError, FleetError, RequestError, RunError, Short};
 pub use host::{Because, Host, Installation, Layout, LeftOut, Memory, Python, Shown, Versions};
 pub use kernel::id::new_id;
 pub use plan::{Plan, ablated};

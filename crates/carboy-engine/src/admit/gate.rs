@@ -21,7 +21,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout_at;
 
 pub use crate::admit::config::GateConfig;
-use crate::error::Busy;
+use crate::error::{Busy, Short};
 use crate::runner::Load;
 
 /// How much the newest hold counts in the mean.
@@ -147,8 +147,8 @@ impl Gate {
     }
 
     /// What somebody is told who ran out of time.
-    pub fn busy_now(&self) -> Busy {
-        self.busy(&self.lock())
+    pub fn late(&self) -> Busy {
+        self.busy(&self.lock(), Short::Time)
     }
 
     /// How much is going on.
@@ -186,7 +186,7 @@ impl Gate {
             let is_short =
                 bytes > 0 && state.line.iter().any(|tenant| self.may_run(&state, &tenant.name));
             if self.is_kept_out(&state, bytes, state.held) {
-                return Err(self.busy(&state));
+                return Err(self.busy(&state, Short::Memory));
             }
             if is_short || !self.may_run(&state, tenant) || !self.fits(&state, bytes) {
                 self.check(&state, tenant, bytes, deadline)?;
@@ -216,7 +216,7 @@ impl Gate {
             Some(deadline) => matches!(timeout_at(deadline.into(), turn).await, Ok(Ok(()))),
         };
         if !came {
-            return Err(self.busy(&self.lock()));
+            return Err(self.late());
         }
         waiting.taken = true;
         let tenant = tenant.to_owned();
@@ -234,7 +234,7 @@ impl Gate {
         let mut in_line = state.line.iter().flat_map(|tenant| &tenant.waiters);
         let keeps_out = in_line.any(|waiter| self.is_kept_out(&state, waiter.bytes, all));
         if (state.held > 0 && all > self.budget() / 2) || taken > self.budget() || keeps_out {
-            return Err(self.busy(&state));
+            return Err(self.busy(&state, Short::Memory));
         }
         state.held = all;
         Ok(Held { gate: self.clone(), bytes })
@@ -298,10 +298,11 @@ impl Gate {
         let wait = self.hold(state, ahead + 1, at_once).max(self.hold(state, own + 1, alone));
         let bound = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let bound = bound.unwrap_or(self.config.patience).min(self.config.patience);
-        if own >= room || wait > bound {
-            return Err(self.busy(state));
+        if own < room && wait <= bound {
+            return Ok(());
         }
-        Ok(())
+        let has_time = own >= room || wait > self.config.patience;
+        Err(self.busy(state, if has_time { Short::Places } else { Short::Time }))
     }
 
     /// How long it takes until so many places have come free.
@@ -315,9 +316,9 @@ impl Gate {
         Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
     }
 
-    fn busy(&self, state: &State) -> Busy {
+    fn busy(&self, state: &State, short: Short) -> Busy {
         let retry_after = self.wait_for(state, state.waiting + 1).max(Duration::from_millis(1));
-        Busy { waiting: state.waiting, retry_after }
+        Busy { short, waiting: state.waiting, retry_after }
     }
 
     /// A place comes free.
@@ -591,6 +592,30 @@ mod tests {
         // By number there is room for many; by memory one runs at a time.
         assert!(gate.enter("a", bytes(6), None).await.is_err());
         waits.abort();
+    }
+
+    #[tokio::test]
+    async fn who_is_refused_hears_what_there_is_too_little_of() {
+        let gate = Gate::new(GateConfig { running: 1, waiting: 1, ..GateConfig::default() });
+        let short = |refused: Result<Place, Busy>| refused.err().map(|busy| busy.short);
+        let held = gate.enter("a", Needs::default(), None).await.unwrap();
+        let past = Some(Instant::now());
+        assert_eq!(short(gate.enter("a", Needs::default(), past).await), Some(Short::Time));
+        gate.lock().mean_hold = 5.0;
+        let soon = Some(Instant::now() + Duration::from_secs(1));
+        assert_eq!(short(gate.enter("a", Needs::default(), soon).await), Some(Short::Time));
+        gate.lock().mean_hold = 500.0;
+        assert_eq!(short(gate.enter("a", Needs::default(), None).await), Some(Short::Places));
+        gate.lock().mean_hold = 0.0;
+        let mut waits = Box::pin(gate.enter("a", Needs::default(), None));
+        assert!(is_pending(&mut waits).await);
+        let busy = gate.enter("a", Needs::default(), soon).await.err().unwrap();
+        assert_eq!((busy.short, busy.waiting), (Short::Places, 1));
+        assert_eq!(busy.to_string(), "too many runs: 1 is waiting already");
+        drop((held, waits));
+        let gate = small();
+        let _session = gate.reserve(bytes(5)).unwrap();
+        assert_eq!(short(gate.enter("a", bytes(6), None).await), Some(Short::Memory));
     }
 
     #[tokio::test]

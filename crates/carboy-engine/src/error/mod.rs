@@ -205,14 +205,46 @@ impl<T, E: Into<std::io::Error>> While<T> for Result<T, E> {
 }
 
 /// Too much is going on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("too many runs: {waiting} are waiting already")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Busy {
+    /// What there is too little of.
+    pub short: Short,
     /// How many wait.
     pub waiting: usize,
     /// When there may be room.
     pub retry_after: Duration,
 }
+
+/// What there is too little of for one more run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Short {
+    /// Places: too many wait for one, or it would take too long.
+    Places,
+    /// Memory, which sessions hold for as long as they are open.
+    Memory,
+    /// Time: its own deadline passes before it could begin.
+    Time,
+}
+
+impl std::fmt::Display for Busy {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.short, self.waiting) {
+            (Short::Time, _) => {
+                formatter.write_str("the run could not begin before its own deadline")
+            }
+            (Short::Memory, _) => {
+                formatter.write_str("too many runs: sessions hold the memory that it needs")
+            }
+            (Short::Places, 0) => formatter.write_str("too many runs: every place is taken"),
+            (Short::Places, 1) => formatter.write_str("too many runs: 1 is waiting already"),
+            (Short::Places, count) => {
+                write!(formatter, "too many runs: {count} are waiting already")
+            }
+        }
+    }
+}
+
+impl Error for Busy {}
 
 /// Why there is no outcome.
 #[derive(Debug, thiserror::Error)]
@@ -252,7 +284,12 @@ impl RunError {
             RunError::Request(error) => error.hint().map(Into::into),
             RunError::Engine(error) => error.hint().map(Into::into),
             RunError::Busy(busy) => {
-                Some(format!("try again in {} ms", busy.retry_after.as_millis()))
+                let again = format!("try again in {} ms", busy.retry_after.as_millis());
+                Some(match busy.short {
+                    Short::Places => again,
+                    Short::Memory => format!("{again}, or close a session"),
+                    Short::Time => format!("{again}, or allow it more time"),
+                })
             }
             RunError::Cancelled => None,
             RunError::Fleet(error) => error.hint(),

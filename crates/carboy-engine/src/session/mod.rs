@@ -195,7 +195,7 @@ impl Session {
                 None => admitted.await,
                 Some(deadline) => tokio::time::timeout_at(deadline.into(), admitted)
                     .await
-                    .map_err(|_| RunError::Busy(core.gate.busy_now()))?,
+                    .map_err(|_| RunError::Busy(core.gate.late()))?,
             }
         };
         let (mut line, _place) = tokio::select! {

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use carboy_engine::{
-    Artifacts, Busy, Call, Chunk, EngineError, Load, RunError, RunOptions, Runner, Sessions, Stream,
+    Artifacts, Busy, Call, Chunk, EngineError, Load, RunError, RunOptions, Runner, Sessions, Short,
+    Stream,
 };
 use carboy_protocol::pipe::FromEngine;
 use carboy_protocol::{
@@ -64,6 +65,11 @@ impl Drop for Dropped {
     }
 }
 
+fn busy() -> RunError {
+    let retry_after = Duration::from_millis(1500);
+    Busy { short: Short::Places, waiting: 3, retry_after }.into()
+}
+
 pub fn outcome() -> Outcome {
     let golden = include_str!("../../../../golden/pipe/outcome_ok.json");
     match serde_json::from_str(golden).unwrap() {
@@ -113,7 +119,7 @@ impl Runner for Scripted {
         let cancel = options.cancel.take().unwrap();
         let script = async {
             match job.code.as_str() {
-                "busy" => Err(Busy { waiting: 3, retry_after: Duration::from_millis(1500) }.into()),
+                "busy" => Err(busy()),
                 "demand" => Err(EngineError::Walls(SetupFault {
                     layer: "cgroup".into(),
                     step: "policy".into(),
@@ -217,7 +223,7 @@ impl Sessions for Scripted {
         self.begun.add_permits(1);
         self.release.acquire().await.unwrap().forget();
         dropped.0 = None;
-        Err(Busy { waiting: 3, retry_after: Duration::from_millis(1500) }.into())
+        Err(busy())
     }
 }
 
