@@ -28,7 +28,7 @@ pub struct Job {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub frames: BTreeMap<String, DataFrame>,
     /// What the code may do and how much it may use.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::named_policy::read")]
     pub policy: Policy,
     /// Functions of the caller's that the code may call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

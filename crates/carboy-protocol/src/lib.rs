@@ -31,6 +31,7 @@ mod job;
 pub mod json;
 mod language;
 mod limits;
+mod named_policy;
 mod outcome;
 pub mod pipe;
 mod policy;

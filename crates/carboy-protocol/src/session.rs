@@ -34,7 +34,7 @@ pub struct Piece {
 #[serde(deny_unknown_fields)]
 pub struct Opening {
     /// What holds for all of its runs.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::named_policy::read")]
     pub policy: Policy,
     /// JSON values that its code finds under their names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
