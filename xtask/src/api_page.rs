@@ -139,6 +139,11 @@ fn example(
     if needs_key {
         line += " -H \"Authorization: Bearer $CARBOY_KEY\"";
     }
+    for parameter in operation["parameters"].as_array().into_iter().flatten() {
+        if parameter["in"] == "header" && parameter["required"] == true {
+            write!(line, " -H '{}: my-1'", parameter["name"].as_str().unwrap_or(""))?;
+        }
+    }
     let content = &operation["requestBody"]["content"];
     if method != "GET" && content.is_null() {
         write!(line, " -X {method}")?;

@@ -5,7 +5,7 @@
 use std::io;
 
 use carboy_protocol::{
-    Job, LanguagePolicy, Opening, Outcome, Piece, Policy, Reply, ToolFault, Variables,
+    Job, LanguagePolicy, Opening, Outcome, Piece, Policy, Preset, Reply, ToolFault, Variables,
 };
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
@@ -13,7 +13,8 @@ use serde_json::{Map, Value, json};
 use crate::openapi_files::{file_paths, upload};
 use crate::openapi_jobs::{durable_job, job_paths};
 use crate::openapi_parts::{
-    WITH_BODY, WITH_KEY, answer, body, bytes, object, open, operation, query, with,
+    WITH_BODY, WITH_KEY, answer, asked, body, bytes, idempotency_key, object, open, operation,
+    required, with,
 };
 use crate::openapi_sessions::{session, session_paths};
 
@@ -79,7 +80,10 @@ fn leave_out(schemas: &mut Map<String, Value>) {
         };
         fields.retain(|name, _| name != "mounts");
         fields["policy"] = json!({
-            "$ref": "#/components/schemas/Policy",
+            "oneOf": [
+                { "$ref": "#/components/schemas/Policy" },
+                { "type": "string", "enum": Preset::ALL.map(Preset::as_str), "description": "The name of a preset." },
+            ],
             "description": "What the code may do and how much it may use: lowered to the tenant's ceiling, and that \
                             ceiling if there is none.",
         });
@@ -148,6 +152,19 @@ fn paths(job: Value, outcome: Value, policy: Value, language: Value, fault: Valu
                 "The caller's runs: those under way, and those that ended a short time ago",
                 &[(200, answer("Their ids.", list))],
                 &[&WITH_KEY, &[500]],
+            ),
+            "delete": with(
+                operation(
+                    "endRunOfKey",
+                    "End the run of an `Idempotency-Key`, also if its request has not come yet",
+                    &[
+                        (200, answer("It was over.", run.clone())),
+                        (202, answer("It is being ended.", run.clone())),
+                        (204, json!({ "description": "There is none, and for ten minutes there will be none." })),
+                    ],
+                    &[&WITH_KEY, &[400, 500]],
+                ),
+                &[("parameters", json!([required(idempotency_key())]))],
             ),
         },
         "/v1/runs/{id}": {
@@ -287,6 +304,9 @@ fn problem() -> Value {
         ("detail", text.clone()),
     ]);
     problem["properties"]["hint"] = text;
+    problem["properties"]["retry_after_ms"] = json!({
+        "type": "integer", "minimum": 1, "description": "When it may work, as `Retry-After` says in whole seconds.",
+    });
     problem
 }
 
@@ -301,18 +321,4 @@ fn run(outcome: &Value) -> Value {
     run["properties"]["outcome"] = json!({ "anyOf": [outcome, { "type": "null" }] });
     run["properties"]["problem"] = json!({ "$ref": "#/components/schemas/Problem" });
     run
-}
-
-/// What may stand beside a job.
-fn asked() -> Value {
-    let mut parameters = query();
-    if let Value::Array(parameters) = &mut parameters {
-        parameters.push(json!({
-            "name": "Idempotency-Key",
-            "in": "header",
-            "description": "The same key and request are one run, however often they are sent.",
-            "schema": { "type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$" },
-        }));
-    }
-    parameters
 }

@@ -82,3 +82,28 @@ pub(crate) fn query() -> Value {
         },
     ])
 }
+
+/// The header under which a request may be sent again.
+pub(crate) fn idempotency_key() -> Value {
+    json!({
+        "name": "Idempotency-Key",
+        "in": "header",
+        "description": "The same key and request are one run, however often they are sent.",
+        "schema": { "type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$" },
+    })
+}
+
+/// The same parameter where there must be one.
+pub(crate) fn required(mut parameter: Value) -> Value {
+    parameter["required"] = true.into();
+    parameter
+}
+
+/// What may stand beside the code of a run.
+pub(crate) fn asked() -> Value {
+    let mut parameters = query();
+    if let Value::Array(parameters) = &mut parameters {
+        parameters.push(idempotency_key());
+    }
+    parameters
+}

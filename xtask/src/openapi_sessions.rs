@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::openapi_parts::{WITH_BODY, WITH_KEY, answer, body, object, operation, query, with};
+use crate::openapi_parts::{WITH_BODY, WITH_KEY, answer, asked, body, object, operation, with};
 
 /// The paths of sessions.
 pub(crate) fn session_paths(
@@ -55,8 +55,8 @@ pub(crate) fn session_paths(
         "/v1/sessions/{id}/runs": {
             "parameters": id.clone(),
             "post": with(
-                operation("runInSession", "Run code in a session", &[(200, ran)], &[&WITH_KEY, &WITH_BODY, &there]),
-                &[("requestBody", body(piece.clone())), ("parameters", query())],
+                operation("runInSession", "Run code in a session", &[(200, ran)], &[&WITH_KEY, &WITH_BODY, &there, &[422]]),
+                &[("requestBody", body(piece.clone())), ("parameters", asked())],
             ),
         },
         "/v1/sessions/{id}/branch": {

@@ -8,6 +8,7 @@ mod about;
 mod accept;
 mod body;
 mod bucket;
+mod calls;
 mod config;
 mod cors;
 mod door;
@@ -110,9 +111,12 @@ fn late_routes<R: Sessions>(door: &Arc<Door<R>>) -> Router {
 fn routes<R: Sessions>(door: &Arc<Door<R>>) -> Router {
     Router::new()
         .merge(of_sessions())
-        .route("/v1/runs", post(runs::start::<R>).get(runs::list::<R>))
+        .route(
+            "/v1/runs",
+            post(runs::start::<R>).get(runs::list::<R>).delete(runs::end_of_key::<R>),
+        )
         .route("/v1/runs/{id}", get(runs::look::<R>).delete(runs::end::<R>))
-        .route("/v1/runs/{id}/answers", post(runs::answer_call::<R>))
+        .route("/v1/runs/{id}/answers", post(calls::answer::<R>))
         .route("/v1/runs/{id}/files", get(stored::list::<R>))
         .route("/v1/runs/{id}/files/{*path}", get(stored::get::<R>))
         .route("/v1/files", post(uploading::send::<R>).get(uploading::list::<R>))

@@ -62,7 +62,6 @@ pub enum Command {
     /// Print what a shell needs to complete this command and its options
     Completions(Completions),
     /// Write the manual, a page for each command, into a folder
-    #[command(hide = true)]
     Man(Man),
 }
 

@@ -20,7 +20,7 @@ use carboy_server::telemetry::{Exporter, Telemetry};
 use carboy_store::Recorder;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
 use crate::arguments::Serve;
@@ -189,7 +189,13 @@ async fn stand<R: Sessions>(
         Some(address) => format!("https://{address}"),
         None => place,
     };
-    print(&welcome(&place, key.as_deref()))?;
+    let mut welcome = Some(welcome(&place, key.as_deref()));
+    // Whether what is to be preloaded can be is known when it was tried.
+    if config.preloads.is_empty()
+        && let Some(welcome) = welcome.take()
+    {
+        print(&welcome)?;
+    }
     let ceilings = config.tenants.values().map(|tenant| tenant.ceiling.clone()).collect();
     let leases = others.as_ref().and_then(|others| others.leases.clone());
     if let Some(leases) = &leases {
@@ -200,7 +206,7 @@ async fn stand<R: Sessions>(
     let leasing = leases.map(|leases| tokio::spawn(leases.keep(door.clone())));
     let sharing =
         others.map(|others| tokio::spawn(quotas::share(others.bus, others.name, door.clone())));
-    let over = until_over(&door, listener, closing, ceilings).await;
+    let over = until_over(&door, listener, closing, ceilings, welcome).await;
     if let Some(sharing) = sharing {
         sharing.abort();
     }
@@ -224,24 +230,35 @@ async fn until_over<R: Sessions>(
     listener: Listener,
     closing: watch::Receiver<Closing>,
     ceilings: Vec<Policy>,
-) -> Result<(), RunError> {
-    let mut trial = tokio::spawn(try_out(door.clone(), ceilings));
+    mut welcome: Option<String>,
+) -> Result<(), Failure> {
+    let (begun, mut tried_once) = oneshot::channel();
+    let mut trial = tokio::spawn(try_out(door.clone(), ceilings, begun));
     let mut serving = pin!(http::serve(door.clone(), listener, closing));
-    tokio::select! {
-        () = &mut serving => {
-            trial.abort();
-            // What it laid out is removed.
-            trial.await.ok();
-        }
-        tried = &mut trial => match tried {
-            Ok(Err(error)) => {
-                door.runner().shutdown().await;
-                return Err(error);
+    loop {
+        tokio::select! {
+            () = &mut serving => {
+                trial.abort();
+                // What it laid out is removed.
+                trial.await.ok();
+                return Ok(());
             }
-            _ => serving.await,
-        },
+            Ok(()) = &mut tried_once, if welcome.is_some() => {
+                print(&welcome.take().unwrap_or_default())?;
+            }
+            tried = &mut trial => {
+                if let Ok(Err(error)) = tried {
+                    door.runner().shutdown().await;
+                    return Err(error.into());
+                }
+                if let Some(welcome) = welcome.take() {
+                    print(&welcome)?;
+                }
+                serving.await;
+                return Ok(());
+            }
+        }
     }
-    Ok(())
 }
 
 /// Offers durable jobs that are queued in this process and run by it, and end with it.

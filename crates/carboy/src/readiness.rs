@@ -7,7 +7,6 @@
 use std::io::ErrorKind;
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,9 +14,10 @@ use carboy_engine::{
     EngineError, Load, RequestError, RunError, RunOptions, Runner, Sessions, new_id,
 };
 use carboy_protocol::{Job, Kind, LanguagePolicy, Outcome, Policy, Status};
-use carboy_server::http::{Door, Standing};
+use carboy_server::http::{Door, Standing, UploadFolder};
 use serde_json::json;
 use serde_json::value::to_raw_value;
+use tokio::sync::oneshot;
 
 /// How long after a trial that failed the next is made.
 const AGAIN: Duration = Duration::from_secs(5);
@@ -50,11 +50,14 @@ result = reached
 ";
 
 /// Says that the door is ready as soon as that is so, and the operator why it is not. An error is one that stays for as
-/// long as the server has these options.
+/// long as the server has these options; `begun` hears that the first trial showed none.
 pub async fn try_out<R: Sessions>(
     door: Arc<Door<R>>,
     mut ceilings: Vec<Policy>,
+    begun: oneshot::Sender<()>,
 ) -> Result<(), RunError> {
+    let mut begun = Some(begun);
+    let mut tell = move || begun.take().map(|begun| begun.send(()));
     let mut different: Vec<Policy> = Vec::new();
     for ceiling in ceilings.drain(..) {
         if !different.contains(&ceiling) {
@@ -65,10 +68,12 @@ pub async fn try_out<R: Sessions>(
         if matches!(error, RunError::Request(RequestError::Preload { .. })) {
             return Err(error);
         }
+        tell();
         door.failed("ready", &error);
         door.set_standing(Standing::Failed);
         tokio::time::sleep(AGAIN).await;
     }
+    tell();
     // A gateway has neither jars nor memory for them.
     let is_waited_for = |load: Load| load.standing == 0 && load.memory_budget_bytes > 0;
     let standing = async {
@@ -125,7 +130,8 @@ fn os(step: &'static str) -> impl Fn(std::io::Error) -> RunError {
 
 /// What a program must not reach, until it is dropped.
 struct Bait {
-    folder: PathBuf,
+    /// The next server removes it if this one is killed meanwhile.
+    folder: UploadFolder,
     port: u16,
     _listeners: (TcpListener, Option<UnixListener>),
 }
@@ -133,34 +139,23 @@ struct Bait {
 impl Bait {
     fn lay() -> Result<Bait, RunError> {
         let os = os("lay out what a program must not reach");
-        let (name, secret) = (new_id()?, new_id()?);
-        let folder = std::env::temp_dir().join(format!("carboy-ready-{name}"));
-        std::fs::create_dir(&folder).map_err(&os)?;
-        let lay = || {
-            std::fs::write(folder.join("secret"), &secret)?;
-            let tcp = TcpListener::bind(("127.0.0.1", 0))?;
-            let port = tcp.local_addr()?.port();
-            let unix = match UnixListener::bind(folder.join("socket")) {
-                Ok(listener) => Some(listener),
-                // The name may be longer than one of a socket can be.
-                Err(error) if error.kind() == ErrorKind::InvalidInput => None,
-                Err(error) => return Err(error),
-            };
-            Ok((port, (tcp, unix)))
+        let folder = UploadFolder::make().map_err(&os)?;
+        std::fs::write(folder.path().join("secret"), new_id()?).map_err(&os)?;
+        let tcp = TcpListener::bind(("127.0.0.1", 0)).map_err(&os)?;
+        let port = tcp.local_addr().map_err(&os)?.port();
+        let unix = match UnixListener::bind(folder.path().join("socket")) {
+            Ok(listener) => Some(listener),
+            // The name may be longer than one of a socket can be.
+            Err(error) if error.kind() == ErrorKind::InvalidInput => None,
+            Err(error) => return Err(os(error)),
         };
-        match lay() {
-            Ok((port, _listeners)) => Ok(Bait { folder, port, _listeners }),
-            Err(error) => {
-                std::fs::remove_dir_all(&folder).ok();
-                Err(os(error))
-            }
-        }
+        Ok(Bait { folder, port, _listeners: (tcp, unix) })
     }
 
     fn job(&self) -> Result<Job, RunError> {
         let context = json!({
-            "file": self.folder.join("secret"),
-            "socket": self.folder.join("socket"),
+            "file": self.folder.path().join("secret"),
+            "socket": self.folder.path().join("socket"),
             "port": self.port,
         });
         let context = to_raw_value(&context)
@@ -170,9 +165,48 @@ impl Bait {
     }
 }
 
-impl Drop for Bait {
-    fn drop(&mut self) {
-        // What cannot be removed is empty of secrets.
-        std::fs::remove_dir_all(&self.folder).ok();
+#[cfg(test)]
+mod tests {
+    use carboy_protocol::pipe::FromEngine;
+
+    use super::*;
+
+    /// What walls let through that do not hold. There are no such walls, so a script says it.
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum Hole {
+        None,
+        File,
+        Loop,
+    }
+
+    impl Runner for Hole {
+        async fn run_with(&self, job: Job, _: RunOptions) -> Result<Outcome, RunError> {
+            let ends = include_str!("../../../golden/pipe/outcome.json");
+            let ok = include_str!("../../../golden/pipe/outcome_ok.json");
+            let is_loop = job.code.starts_with("while") && *self != Hole::Loop;
+            let text = if is_loop { ends } else { ok };
+            let Ok(FromEngine::Outcome { mut outcome, .. }) = serde_json::from_str(text) else {
+                return Err(RunError::Cancelled);
+            };
+            if let Some(error) = &mut outcome.error {
+                error.kind = Kind::Limit;
+            }
+            let reached = if *self == Hole::File { json!(["file secret"]) } else { json!([]) };
+            outcome.result = to_raw_value(&reached).ok();
+            Ok(*outcome)
+        }
+
+        async fn shutdown(&self) {}
+    }
+
+    #[tokio::test]
+    async fn a_server_whose_walls_have_a_hole_is_not_ready() {
+        let ceilings = [Policy::default()];
+        let said =
+            async |hole: Hole| trial(&hole, &ceilings).await.err().map(|error| error.to_string());
+        assert_eq!(said(Hole::None).await, None);
+        let file = said(Hole::File).await;
+        assert_eq!(file.as_deref(), Some("could not keep a program from the host"));
+        assert_eq!(said(Hole::Loop).await.as_deref(), Some("could not end a loop"));
     }
 }

@@ -24,6 +24,11 @@ impl Bucket {
         self.at = now;
     }
 
+    /// Gives back what was taken and not used.
+    pub fn give_back(&mut self, amount: f64) {
+        self.level = (self.level + amount).min(self.most);
+    }
+
     /// How long it takes until there is so much.
     pub fn wait_for(&self, level: f64) -> Duration {
         let seconds = (level - self.level) / self.per_second;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::body::Bytes;
+use tokio::sync::watch;
 
 use super::problem::Problem;
 
@@ -33,4 +34,30 @@ pub(super) enum Stop {
     Cancelled,
     /// Everything is.
     Ending,
+}
+
+/// Why a run cannot have a key.
+pub(super) enum Taken {
+    /// Another run has it.
+    By(First),
+    /// Whoever chose it wants no run any more.
+    Ended,
+}
+
+/// The run that a key belongs to.
+pub(super) struct First {
+    pub id: String,
+    /// Of the request that began it.
+    pub digest: [u8; 32],
+    /// Hears nothing more when it is over. `None` if it is.
+    pub under_way: Option<watch::Receiver<Option<Stop>>>,
+}
+
+impl First {
+    /// Waits until it is over.
+    pub async fn ended(self) {
+        if let Some(mut under_way) = self.under_way {
+            while under_way.changed().await.is_ok() {}
+        }
+    }
 }

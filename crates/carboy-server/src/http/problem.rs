@@ -39,6 +39,9 @@ struct Written<'a> {
     detail: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<&'a str>,
+    /// What `Retry-After` says, not rounded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after_ms: Option<u64>,
 }
 
 /// The most bytes of a sentence. A client's own words can be in it, and may be as long as a body.
@@ -223,6 +226,9 @@ impl Problem {
             code: self.code,
             detail: &self.detail,
             hint: self.hint.as_deref(),
+            retry_after_ms: self
+                .retry_after
+                .map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX).max(1)),
         };
         // Texts and a number, which JSON always has a form for.
         let text = serde_json::to_string(&written).unwrap_or_default();

@@ -3,19 +3,21 @@
 //! A client that lost its connection does not know whether its run was begun. With a key of its own it may ask
 //! again: the run goes on without it, and whoever comes with the same key waits for the same end.
 
+use axum::extract::Request;
 use axum::http::header::HeaderName;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use carboy_engine::Sessions;
+use carboy_engine::{RunError, Sessions};
 use sha2::{Digest, Sha256};
 use tokio::sync::oneshot;
 
+use super::body;
 use super::door::Door;
 use super::entry::Caller;
-use super::known::{End, Known};
+use super::known::{End, First, Known, Taken};
 use super::problem::Problem;
 use super::run::{Run, answer};
-use super::tenant::First;
+use super::tenant::Ticket;
 use crate::desk::Event;
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -43,21 +45,89 @@ pub(super) fn digest(body: &[u8]) -> [u8; 32] {
     Sha256::digest(body).into()
 }
 
-/// What a request is known by, beside its key.
-pub(super) fn with_query(query: &str, body: [u8; 32]) -> [u8; 32] {
-    let mut digest = Sha256::new();
-    digest.update(body);
-    digest.update(query.as_bytes());
-    digest.finalize().into()
+/// A request for a run that may be sent again.
+pub(super) struct Repeat {
+    key: Option<String>,
+    /// Where it goes, with its query: the same body at another place is another request.
+    place: String,
+}
+
+/// The answer of a run, and its id.
+pub(super) type Answered = (Response, String);
+
+impl Repeat {
+    /// What a request says of that. Whoever hears events as they come cannot hear them again.
+    pub fn of(request: &Request, hears_events: bool) -> Result<Repeat, Problem> {
+        let key = key(request.headers())?;
+        if key.is_some() && hears_events {
+            return Err(Problem::request("events cannot be told again")
+                .hint("send an Idempotency-Key, or `Accept: text/event-stream`, but not both"));
+        }
+        let place = request.uri().path_and_query().map_or("", |place| place.as_str()).to_owned();
+        Ok(Repeat { key, place })
+    }
+
+    /// Whether it has a key.
+    pub fn has_key(&self) -> bool {
+        self.key.is_some()
+    }
+
+    /// What the request is known by, beside its key.
+    fn digest(&self, body: [u8; 32]) -> [u8; 32] {
+        let mut digest = Sha256::new();
+        digest.update(body);
+        digest.update(self.place.as_bytes());
+        digest.finalize().into()
+    }
+
+    /// The answer of the run that the same request began, if there is one; otherwise the request.
+    pub async fn answered<R: Sessions>(
+        &self,
+        door: &Door<R>,
+        caller: &Caller,
+        request: Request,
+    ) -> Result<Result<Answered, Request>, Problem> {
+        let first = self.key.as_ref().and_then(|key| caller.tenant.first(key));
+        let Some(first) = first else { return Ok(Err(request)) };
+        let (bytes, room) = body::read(door, caller, request).await?;
+        let (body, _room) = body::parse(door, bytes, room, |bytes| Ok(digest(bytes))).await?;
+        self::answered(door, caller, first, self.digest(body)).await.map(Ok)
+    }
+
+    /// Gives a run the key of its request, or says who has it.
+    pub fn take(&self, ticket: &mut Ticket, body: Option<[u8; 32]>) -> Result<(), Taken> {
+        match (&self.key, body) {
+            (Some(key), Some(body)) => ticket.take_key(key, self.digest(body)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The answer where another has the key. Its own run is withdrawn before.
+    pub async fn taken<R: Sessions>(
+        &self,
+        door: &Door<R>,
+        caller: &Caller,
+        taken: Taken,
+        body: Option<[u8; 32]>,
+    ) -> Result<Answered, Problem> {
+        match taken {
+            // The same request came twice, and the other was faster.
+            Taken::By(first) => {
+                let digest = self.digest(body.unwrap_or_default());
+                self::answered(door, caller, first, digest).await
+            }
+            Taken::Ended => Err(Problem::of(&RunError::Cancelled)),
+        }
+    }
 }
 
 /// Answers a request whose key belongs to a run that there is.
-pub(super) async fn answer_again<R: Sessions>(
+async fn answered<R: Sessions>(
     door: &Door<R>,
     caller: &Caller,
     first: First,
     digest: [u8; 32],
-) -> Result<(Response, String), Problem> {
+) -> Result<Answered, Problem> {
     if first.digest != digest {
         let detail = "this Idempotency-Key belongs to another request";
         return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "idempotency", detail)

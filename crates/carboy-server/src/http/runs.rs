@@ -10,12 +10,11 @@ use axum::extract::{Request, State};
 use axum::http::header::{ACCEPT, HeaderName};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use carboy_engine::{Answer, Sessions, new_id};
-use carboy_protocol::{ArtifactWish, FileSource, Job, Policy, Tool, ToolFault};
+use carboy_engine::{Sessions, new_id};
+use carboy_protocol::{ArtifactWish, FileSource, Job, Policy, Tool};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::json;
-use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
 use super::body;
@@ -26,7 +25,7 @@ use super::known::{End, Known};
 use super::name::Named;
 use super::pieces::Pieces;
 use super::problem::Problem;
-use super::repeat;
+use super::repeat::{self, Repeat};
 use super::run::{Run, answer, json_bytes};
 use super::shares::Share;
 use super::stream;
@@ -48,15 +47,11 @@ pub(super) async fn start<R: Sessions>(
     let streams = wants_events(request.headers());
     let (tell, begun) = oneshot::channel();
     let started = begin(door, &caller, request, streams.then_some(tell)).await;
-    match started {
-        Ok(Started::Run(run, id)) => respond(*run, id, streams.then_some(begun)).await,
-        Ok(Started::Again(response, id)) => named(response, id),
-        Err(problem) => problem.into_response(),
-    }
+    respond(started, streams.then_some(begun)).await
 }
 
 /// What a request for a run came to.
-enum Started<R: Sessions> {
+pub(super) enum Started<R: Sessions> {
     /// A run, and its id.
     Run(Box<Run<R>>, String),
     /// The answer of a run that the same request began before.
@@ -65,10 +60,14 @@ enum Started<R: Sessions> {
 
 /// The answer of a run: its end, or everything as it comes to whoever waits for it to begin.
 pub(super) async fn respond<R: Sessions>(
-    mut run: Run<R>,
-    id: String,
+    started: Result<Started<R>, Problem>,
     begun: Option<oneshot::Receiver<()>>,
 ) -> Response {
+    let (mut run, id) = match started {
+        Ok(Started::Run(run, id)) => (*run, id),
+        Ok(Started::Again(response, id)) => return named(response, id),
+        Err(problem) => return problem.into_response(),
+    };
     let response = match begun {
         Some(begun) => stream::answer(run, id.clone(), begun).await,
         None if run.may_be_asked_for_again() => repeat::to_its_end(run).await,
@@ -116,21 +115,12 @@ async fn begin<R: Sessions>(
     begun: Option<oneshot::Sender<()>>,
 ) -> Result<Started<R>, Problem> {
     caller.needs(Scope::Run)?;
-    let query = request.uri().query().unwrap_or("").to_owned();
-    let key = repeat::key(request.headers())?;
-    if key.is_some() && begun.is_some() {
-        return Err(Problem::request("events cannot be told again")
-            .hint("send an Idempotency-Key, or `Accept: text/event-stream`, but not both"));
-    }
-    if let Some(first) = key.as_ref().and_then(|key| caller.tenant.first(key)) {
-        let (bytes, room) = body::read(&door, caller, request).await?;
-        let (body, _room) =
-            body::parse(&door, bytes, room, |bytes| Ok(repeat::digest(bytes))).await?;
-        let digest = repeat::with_query(&query, body);
-        let (response, id) = repeat::answer_again(&door, caller, first, digest).await?;
-        return Ok(Started::Again(response, id));
-    }
-    let parser = if key.is_some() { posted_again } else { posted_once };
+    let repeat = Repeat::of(&request, begun.is_some())?;
+    let request = match repeat.answered(&door, caller, request).await? {
+        Ok((response, id)) => return Ok(Started::Again(response, id)),
+        Err(request) => request,
+    };
+    let parser = if repeat.has_key() { posted_again } else { posted_once };
     let (mut admitted, ((mut job, has_policy), body)) =
         admit(&door, caller, request, parser).await?;
     check_files(&job.files, &job.mounts)?;
@@ -141,19 +131,14 @@ async fn begin<R: Sessions>(
     match uploading::hand_in(&door, caller, &mut job.files, &mut job.policy, room).await {
         Ok(uploads) => admitted.uploads = uploads,
         Err(problem) => {
-            admitted.ticket.withdraw();
+            admitted.undo();
             return Err(problem);
         }
     }
-    if let (Some(key), Some(body)) = (&key, body) {
-        let digest = repeat::with_query(&query, body);
-        if let Err(first) = admitted.ticket.take_key(key, digest) {
-            // The same request came twice, and the other was faster.
-            admitted.ticket.withdraw();
-            drop(admitted.room);
-            let (response, id) = repeat::answer_again(&door, caller, first, digest).await?;
-            return Ok(Started::Again(response, id));
-        }
+    if let Err(taken) = repeat.take(&mut admitted.ticket, body) {
+        admitted.undo();
+        let (response, id) = repeat.taken(&door, caller, taken, body).await?;
+        return Ok(Started::Again(response, id));
     }
     let (run, id) = go(door, caller, admitted, Work::Job(Box::new(job)), begun)?;
     Ok(Started::Run(Box::new(run), id))
@@ -173,7 +158,7 @@ fn posted_again(bytes: &[u8]) -> serde_json::Result<Posted> {
 /// A run that has a place among its tenant's.
 pub(super) struct Admitted {
     pub id: String,
-    ticket: Ticket,
+    pub(super) ticket: Ticket,
     room: Share,
     deadline: Option<Instant>,
     artifacts: ArtifactWish,
@@ -186,6 +171,11 @@ impl Admitted {
     pub fn withdraw(self) -> (String, Share) {
         self.ticket.withdraw();
         (self.id, self.room)
+    }
+
+    /// The same where its client has to ask again, or is answered with another run: it counts in no rate.
+    pub fn undo(self) {
+        self.ticket.undo();
     }
 }
 
@@ -322,57 +312,40 @@ pub(super) async fn end<R: Sessions>(
     Named(id): Named<String>,
 ) -> Result<Response, Problem> {
     caller.needs(Scope::Run)?;
-    let known = caller.tenant.known(&id).ok_or_else(|| Problem::no("run"))?;
+    ended(&door, &caller, &id)
+}
+
+/// `DELETE /v1/runs`: ends the run of an `Idempotency-Key`, also if its request has not come yet.
+pub(super) async fn end_of_key<R: Sessions>(
+    State(door): State<Arc<Door<R>>>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    caller.needs(Scope::Run)?;
+    let none = || {
+        Problem::request("it is not said which run is to be ended")
+            .hint("name the Idempotency-Key of its request, or use /v1/runs/{id}")
+    };
+    let key = repeat::key(&headers)?.ok_or_else(none)?;
+    match caller.tenant.end_key(&key) {
+        Some(id) => ended(&door, &caller, &id),
+        None => Ok(StatusCode::NO_CONTENT.into_response()),
+    }
+}
+
+/// Ends a run of the caller's, if it is not over, and says how it stood.
+fn ended<R: Sessions>(door: &Door<R>, caller: &Caller, id: &str) -> Result<Response, Problem> {
+    let known = caller.tenant.known(id).ok_or_else(|| Problem::no("run"))?;
     let is_under_way = matches!(known, Known::UnderWay(_));
     if is_under_way {
-        caller.tenant.stop(&id);
-        door.desk.cancel(&id);
+        caller.tenant.stop(id);
+        door.desk.cancel(&id.to_owned());
     }
-    let mut response = told(&door, &caller, &id, known)?;
+    let mut response = told(door, caller, id, known)?;
     if is_under_way {
         *response.status_mut() = StatusCode::ACCEPTED;
     }
     Ok(response)
-}
-
-/// What came of a call, as on the pipe.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Answered {
-    call: u64,
-    #[serde(default)]
-    result: Option<Box<RawValue>>,
-    #[serde(default)]
-    error: Option<ToolFault>,
-}
-
-/// `POST /v1/runs/{id}/answers`: answers a call that a run waits for.
-pub(super) async fn answer_call<R: Sessions>(
-    State(door): State<Arc<Door<R>>>,
-    Extension(caller): Extension<Caller>,
-    Named(id): Named<String>,
-    request: Request,
-) -> Result<StatusCode, Problem> {
-    caller.needs(Scope::Run)?;
-    if !matches!(caller.tenant.known(&id), Some(Known::UnderWay(_))) {
-        return Err(Problem::no("run"));
-    }
-    let (bytes, room) = body::read(&door, &caller, request).await?;
-    let (answered, room) =
-        body::parse(&door, bytes, room, |bytes| serde_json::from_slice(bytes)).await?;
-    let Answered { call, result, error } = answered;
-    // A jar may leave its answers unread: they count until its end.
-    match caller.tenant.answers(&id, call, room) {
-        Some(true) => {}
-        Some(false) => {
-            let detail = format!("the run does not wait for an answer to call {call}");
-            return Err(Problem::new(StatusCode::CONFLICT, "call", detail)
-                .hint("answer each event `call` once, with its number"));
-        }
-        None => return Err(Problem::no("run")),
-    }
-    door.desk.answer(&id, Answer { call, result: error.map_or(Ok(result), Err) });
-    Ok(StatusCode::NO_CONTENT)
 }
 
 /// What is known of a run. `id` is one of ours.

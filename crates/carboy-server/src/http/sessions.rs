@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Extension;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::http::header::LOCATION;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
@@ -16,6 +16,7 @@ use super::body;
 use super::config::Scope;
 use super::door::Door;
 use super::entry::Caller;
+use super::name::Named;
 use super::problem::Problem;
 use super::run::json_bytes;
 use super::runs::{check_files, lowered, posted};
@@ -76,7 +77,7 @@ pub(super) async fn list<R: Sessions>(
 pub(super) async fn see<R: Sessions>(
     State(door): State<Arc<Door<R>>>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
+    Named(id): Named<String>,
 ) -> Result<Response, Problem> {
     caller.needs(Scope::Read)?;
     Ok(json_bytes(about(&*find(&door, &caller, &id).await?).to_string()))
@@ -86,7 +87,7 @@ pub(super) async fn see<R: Sessions>(
 pub(super) async fn end<R: Sessions>(
     State(door): State<Arc<Door<R>>>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
+    Named(id): Named<String>,
 ) -> Result<StatusCode, Problem> {
     caller.needs(Scope::Run)?;
     closed(&door, &caller, &id).await?;
@@ -113,7 +114,7 @@ pub(super) async fn closed<R: Sessions>(
 pub(super) async fn branch<R: Sessions>(
     State(door): State<Arc<Door<R>>>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
+    Named(id): Named<String>,
 ) -> Result<Response, Problem> {
     caller.needs(Scope::Run)?;
     created(&*branched(&door, &caller, &id).await?)
@@ -137,7 +138,7 @@ pub(super) async fn branched<R: Sessions>(
 pub(super) async fn interrupt<R: Sessions>(
     State(door): State<Arc<Door<R>>>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
+    Named(id): Named<String>,
 ) -> Result<Response, Problem> {
     caller.needs(Scope::Run)?;
     let kept = find(&door, &caller, &id).await?;
@@ -151,7 +152,7 @@ pub(super) async fn interrupt<R: Sessions>(
 pub(super) async fn variables<R: Sessions>(
     State(door): State<Arc<Door<R>>>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
+    Named(id): Named<String>,
 ) -> Result<Response, Problem> {
     // Its code is asked, which is a run.
     caller.needs(Scope::Run)?;
@@ -170,7 +171,7 @@ pub(super) async fn variables<R: Sessions>(
 pub(super) async fn checkpoints<R: Sessions>(
     State(door): State<Arc<Door<R>>>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
+    Named(id): Named<String>,
 ) -> Result<Response, Problem> {
     caller.needs(Scope::Read)?;
     let kept = find(&door, &caller, &id).await?;
@@ -185,7 +186,7 @@ pub(super) async fn checkpoints<R: Sessions>(
 /// The name of a checkpoint.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Named {
+struct Checkpoint {
     name: String,
 }
 
@@ -193,10 +194,10 @@ struct Named {
 pub(super) async fn keep<R: Sessions>(
     State(door): State<Arc<Door<R>>>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
+    Named(id): Named<String>,
     request: Request,
 ) -> Result<StatusCode, Problem> {
-    let (kept, Named { name }) = named(&door, &caller, &id, request).await?;
+    let (kept, Checkpoint { name }) = named(&door, &caller, &id, request).await?;
     of(&door, &caller, &kept, SessionAsk::Checkpoint { name }).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -205,7 +206,7 @@ pub(super) async fn keep<R: Sessions>(
 pub(super) async fn forget<R: Sessions>(
     State(door): State<Arc<Door<R>>>,
     Extension(caller): Extension<Caller>,
-    Path((id, name)): Path<(String, String)>,
+    Named((id, name)): Named<(String, String)>,
 ) -> Result<StatusCode, Problem> {
     caller.needs(Scope::Run)?;
     let kept = find(&door, &caller, &id).await?;
@@ -217,10 +218,10 @@ pub(super) async fn forget<R: Sessions>(
 pub(super) async fn roll_back<R: Sessions>(
     State(door): State<Arc<Door<R>>>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
+    Named(id): Named<String>,
     request: Request,
 ) -> Result<StatusCode, Problem> {
-    let (kept, Named { name }) = named(&door, &caller, &id, request).await?;
+    let (kept, Checkpoint { name }) = named(&door, &caller, &id, request).await?;
     of(&door, &caller, &kept, SessionAsk::Rollback { name }).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -230,7 +231,7 @@ async fn named<R: Sessions>(
     caller: &Caller,
     id: &str,
     request: Request,
-) -> Result<(Arc<Kept>, Named), Problem> {
+) -> Result<(Arc<Kept>, Checkpoint), Problem> {
     caller.needs(Scope::Run)?;
     let kept = find(door, caller, id).await?;
     let (bytes, room) = body::read(door, caller, request).await?;

@@ -143,7 +143,8 @@ impl HeldSessions {
         // Looked at now: what was leased may be given back by whoever looks at the book.
         let most = most();
         if book.held.values().filter(|kept| kept.tenant == tenant).count() >= most {
-            let detail = format!("{most} sessions are open, as many as this tenant may have");
+            let are = if most == 1 { "session is" } else { "sessions are" };
+            let detail = format!("{most} {are} open, as many as this tenant may have");
             return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, "quota", detail)
                 .again_in(Duration::from_secs(1))
                 .hint("end one with DELETE; the operator sets sessions_at_once of each tenant"));

@@ -13,7 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use super::bucket::Bucket;
 use super::config::TenantConfig;
-use super::known::{End, Known, Stop};
+use super::known::{End, First, Known, Stop, Taken};
 use super::leased::Leased;
 use super::part::Part;
 use super::problem::Problem;
@@ -62,6 +62,8 @@ struct State {
     /// Runs that may be asked for again, by the key that their client chose: those under way and those that are
     /// remembered.
     keys: HashMap<String, (String, [u8; 32])>,
+    /// Keys that shall have no run, the newest first.
+    ended_keys: VecDeque<(String, Instant)>,
     recent: VecDeque<Recent>,
     recent_bytes: usize,
     starts: Option<Bucket>,
@@ -106,6 +108,7 @@ impl Tenant {
                 is_ending: false,
                 under_way: HashMap::new(),
                 keys: HashMap::new(),
+                ended_keys: VecDeque::new(),
                 recent: VecDeque::new(),
                 recent_bytes: 0,
                 starts,
@@ -132,7 +135,8 @@ impl Tenant {
         self.part.ask();
         let most = self.most_runs();
         if state.under_way.len() >= most {
-            let detail = format!("{most} runs are under way, as many as this tenant may have");
+            let are = if most == 1 { "run is" } else { "runs are" };
+            let detail = format!("{most} {are} under way, as many as this tenant may have");
             return Err(refused(detail).again_in(Duration::from_secs(1)));
         }
         if let Some(cpu) = &mut state.cpu {
@@ -162,6 +166,20 @@ impl Tenant {
     /// The run that a client's key belongs to.
     pub fn first(&self, key: &str) -> Option<First> {
         self.lock().first(key)
+    }
+
+    /// The run of a key, for whoever wants to end it. If there is none, the request may still be on its way: no run
+    /// gets this key for a while.
+    pub fn end_key(&self, key: &str) -> Option<String> {
+        let (mut state, now) = (self.lock(), Instant::now());
+        state.forget(now);
+        if let Some((id, _)) = state.keys.get(key) {
+            return Some(id.clone());
+        }
+        // No more than are remembered of runs.
+        state.ended_keys.truncate(RECENT - 1);
+        state.ended_keys.push_front((key.to_owned(), now));
+        None
     }
 
     /// Tells a run to end, also one whose body is still coming.
@@ -259,24 +277,6 @@ impl Tenant {
     }
 }
 
-/// The run that a key belongs to.
-pub(super) struct First {
-    pub id: String,
-    /// Of the request that began it.
-    pub digest: [u8; 32],
-    /// Hears nothing more when it is over. `None` if it is.
-    under_way: Option<watch::Receiver<Option<Stop>>>,
-}
-
-impl First {
-    /// Waits until it is over.
-    pub async fn ended(self) {
-        if let Some(mut under_way) = self.under_way {
-            while under_way.changed().await.is_ok() {}
-        }
-    }
-}
-
 impl State {
     fn first(&self, key: &str) -> Option<First> {
         let (id, digest) = self.keys.get(key)?;
@@ -286,6 +286,7 @@ impl State {
 
     /// Forgets what ended long ago, and the oldest of what is too much.
     fn forget(&mut self, now: Instant) {
+        self.ended_keys.retain(|(_, since)| now.saturating_duration_since(*since) <= RECENT_TIME);
         while self.recent.front().is_some_and(|oldest| {
             self.recent.len() > RECENT
                 // The last one can be asked for again, however long it is.
@@ -322,10 +323,13 @@ impl Ticket {
     }
 
     /// Takes a key that the client chose, unless it belongs to another run.
-    pub fn take_key(&mut self, key: &str, digest: [u8; 32]) -> Result<(), First> {
+    pub fn take_key(&mut self, key: &str, digest: [u8; 32]) -> Result<(), Taken> {
         let mut state = self.tenant.lock();
         if let Some(first) = state.first(key) {
-            return Err(first);
+            return Err(Taken::By(first));
+        }
+        if state.ended_keys.iter().any(|(ended, _)| ended == key) {
+            return Err(Taken::Ended);
         }
         state.keys.insert(key.to_owned(), (self.id.clone(), digest));
         self.key = Some(key.to_owned());
@@ -343,9 +347,17 @@ impl Ticket {
         }
     }
 
-    /// There is no such run, and never was.
+    /// There is no such run, and never was. What was asked for counts all the same.
     pub fn withdraw(mut self) {
         self.end = None;
+    }
+
+    /// The same where nothing was asked for that counts: its client has to send it again.
+    pub fn undo(self) {
+        if let Some(starts) = &mut self.tenant.lock().starts {
+            starts.give_back(1.0);
+        }
+        self.withdraw();
     }
 
     /// Why it was told to end, if it was.
@@ -436,6 +448,19 @@ mod tests {
         assert_eq!([admitted(0), admitted(0), admitted(0), admitted(0)], [true, true, true, false]);
         assert_eq!([admitted(110), admitted(110)], [true, false]);
         assert_eq!((0..50).filter(|step| admitted(1000 + step * 20)).count(), 12);
+    }
+
+    #[test]
+    fn a_run_that_has_to_be_sent_again_uses_up_no_start() {
+        let config =
+            TenantConfig { runs_per_second: Some(0.01), burst: 1, ..TenantConfig::default() };
+        let tenant = tenant(config);
+        let now = Instant::now();
+        for _ in 0..3 {
+            tenant.admit("x".into(), now).expect("a place").undo();
+        }
+        tenant.admit("x".into(), now).expect("a place").withdraw();
+        assert!(tenant.admit("x".into(), now).is_err() && tenant.known("x").is_none());
     }
 
     #[test]

@@ -246,6 +246,7 @@ async fn what_is_too_much_is_refused_with_a_time_to_come_again() {
     let busy = server.run("acme", "busy").await;
     assert_eq!((busy.status, busy.code().as_str()), (503, "busy"));
     assert_eq!(busy.header("retry-after"), Some("2"));
+    assert_eq!(busy.json()["retry_after_ms"], 1500);
     server.end().await;
 }
 

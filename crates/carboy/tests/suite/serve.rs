@@ -19,7 +19,7 @@ pub(crate) struct Served {
     output: BufReader<ChildStdout>,
     place: String,
     pub(crate) key: String,
-    folder: Folder,
+    pub(crate) folder: Folder,
 }
 
 /// A test that fails leaves nothing behind.
@@ -96,7 +96,7 @@ impl Served {
         }
     }
 
-    fn connect(&self) -> Box<dyn Stream> {
+    pub(crate) fn connect(&self) -> Box<dyn Stream> {
         match self.place.strip_prefix("unix:") {
             Some(path) => Box::new(UnixStream::connect(path).unwrap()),
             None => {
@@ -239,7 +239,7 @@ fn tools_are_called_on_the_stream_and_answered_beside_it() {
 }
 
 /// What a server sends until it has sent these words.
-fn read_until(stream: &mut impl Read, words: &str) -> String {
+pub(crate) fn read_until(stream: &mut impl Read, words: &str) -> String {
     let (mut text, mut buffer) = (String::new(), [0; 1024]);
     while !text.contains(words) {
         let count = stream.read(&mut buffer).unwrap();
@@ -338,6 +338,7 @@ fn a_module_that_cannot_be_preloaded_ends_the_server() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("error: cannot preload there_is_no_such_module"), "{said}");
+    assert!(output.stdout.is_empty(), "it said that it serves");
 }
 
 #[test]
