@@ -2,6 +2,7 @@
 //! jobs says. The suite of `carboy` has the same door before a real engine.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+mod attacks;
 mod bounds;
 mod door;
 mod files;

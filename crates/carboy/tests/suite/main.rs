@@ -45,6 +45,7 @@ mod results;
 mod runs;
 mod same_user;
 mod serve;
+mod serve_attacks;
 mod serve_jobs;
 mod serve_sessions;
 mod session_command;
