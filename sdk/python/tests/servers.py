@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -67,3 +69,36 @@ def serving(
             yield Server(line.split()[-1], KEY, process.pid)
         finally:
             process.terminate()
+
+
+class Cut:
+    """A way to a server that breaks off when a request was passed on, so often."""
+
+    def __init__(self, server: Server, times: int) -> None:
+        self.host, self.port = server.url.removeprefix("http://").rsplit(":", 1)
+        self.times = times
+        self.requests: list[bytes] = []
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        self.thread = threading.Thread(target=self.serve)
+        self.thread.start()
+
+    def serve(self) -> None:
+        while True:
+            client, _ = self.listener.accept()
+            with client, socket.create_connection((self.host, int(self.port))) as there:
+                while (request := client.recv(1 << 16)) and request != b"end":
+                    self.requests.append(request)
+                    there.sendall(request)
+                    if request.startswith(b"POST") and self.times > 0:
+                        self.times -= 1
+                        break
+                    client.sendall(there.recv(1 << 20))
+                if request == b"end":
+                    return
+
+    def close(self) -> None:
+        with socket.create_connection(self.listener.getsockname()) as last:
+            last.sendall(b"end")
+            self.thread.join()
+        self.listener.close()

@@ -22,7 +22,7 @@ from carboy import _client
 from carboy._files import Upload
 from carboy._http import Answer, Broken, Events
 from carboy._problems import problem_of
-from servers import KEY, Server, serving
+from servers import KEY, Cut, Server, serving
 from test_threads import in_threads
 
 # So that a small machine holds several sessions.
@@ -193,9 +193,15 @@ def test_sessions_end_with_their_box(server: Server) -> None:
     with carboy.Sandbox(SMALL, url=server.url, key=server.key) as box:
         session = box.session()
         assert session.run("x = 1\nx").result == 1
+        assert [session.id] == [there["id"] for there in open_there()]
         with box.session() as other:
             assert other.run("2").result == 2 and len(open_there()) == 2
-        assert len(open_there()) == 1
+            kept = other.id
+        assert len(open_there()) == 1 and kept is not None and other.id is None
+        client = _client.Client(carboy._address.Address(server.url, server.key))
+        with contextlib.closing(client), pytest.raises(carboy.RequestError) as over:
+            client.json("GET", f"/v1/sessions/{kept}")
+        assert over.value.code == "session_ended"
     assert not open_there()
 
     async def main() -> None:
@@ -245,6 +251,50 @@ def test_whoever_goes_away_leaves_no_run(server: Server) -> None:
 
     asyncio.run(main())
     until(lambda: not under_way(server))
+
+
+def test_a_box_that_is_closed_leaves_no_run(server: Server) -> None:
+    until(lambda: not under_way(server))
+    box = carboy.Sandbox(SMALL, url=server.url, key=server.key)
+    session = box.session()
+    runs = [threading.Thread(target=ended, args=(each,)) for each in (box.run, session.run)]
+    for run in runs:
+        run.start()
+    until(lambda: len(under_way(server)) == 2)
+    box.close()
+    for run in runs:
+        run.join()
+    until(lambda: not under_way(server))
+
+
+def ended(run: Callable[[str], object]) -> None:
+    with pytest.raises(carboy.CarboyError):
+        run(SLEEP)
+
+
+def test_a_run_whose_connection_breaks_is_asked_for_again(server: Server) -> None:
+    code = "import time, os\ntime.sleep(0.2)\nresult = os.urandom(8).hex()"
+    # The first connection may have been closed because it was idle, which does not count.
+    for times in (1, 3):
+        with contextlib.closing(Cut(server, times)) as way:
+            with carboy.Sandbox(url=way.url, key=server.key) as box:
+                if times == 1:
+                    assert len(box.run(code).result) == 16
+                else:
+                    with pytest.raises(carboy.EngineGoneError):
+                        box.run(code)
+            posts = [text for text in way.requests if text.startswith(b"POST")]
+            assert 2 <= len(posts) <= 3 and posts == posts[:1] * len(posts)
+            assert b"Idempotency-Key: " in posts[0]
+    until(lambda: not under_way(server))
+
+    async def main(way: Cut) -> None:
+        async with carboy.AsyncSandbox(url=way.url, key=server.key) as box:
+            assert (await box.run("result = 1")).result == 1
+
+    with contextlib.closing(Cut(server, 1)) as way:
+        asyncio.run(main(way))
+        assert len([text for text in way.requests if text.startswith(b"POST")]) == 2
 
 
 def test_a_forked_child_has_connections_of_its_own(server: Server) -> None:
@@ -375,7 +425,7 @@ def test_problems_are_the_exceptions_of_a_box() -> None:
     def kind(status: int, code: str) -> type[carboy.CarboyError]:
         text = json.dumps({"code": code, "detail": "words", "hint": "more", "status": status})
         error = problem_of(status, text.encode())
-        assert str(error) == "words\nhint: more"
+        assert str(error) == "words\nhint: more" and getattr(error, "code", None) == code
         return type(error)
 
     assert kind(400, "request") is kind(403, "scope") is carboy.RequestError
@@ -385,6 +435,13 @@ def test_problems_are_the_exceptions_of_a_box() -> None:
     for text in (b"<html>\x1b[2J", b"[]", b"", b"{}"):
         error = problem_of(502, text)
         assert type(error) is carboy.EngineError and "\x1b" not in str(error) and error.hint
+        assert error.code is None
+    for after, seconds in ((1500, 1.5), (10**30, 86_400.0), (0, None), ("1", None), (None, None)):
+        told = {"code": "busy", "detail": "words", "status": 503, "retry_after_ms": after}
+        busy = problem_of(503, json.dumps(told).encode())
+        assert isinstance(busy, carboy.BusyError) and busy.retry_after == seconds
+        again = pickle.loads(pickle.dumps(busy))
+        assert (again.code, again.retry_after) == ("busy", seconds)
 
 
 def test_artifacts_are_fetched_by_whatever_name_they_have(server: Server) -> None:

@@ -18,12 +18,16 @@ class _NoOutcome(CarboyError):
     message: str
     causes: tuple[str, ...]
     hint: str | None
+    code: str | None
+    """The code of the problem that a server answered with, such as `session_lost`; docs/serve.md of the
+    repository lists them. None where no server answered."""
 
     def __init__(self, message: str, causes: Sequence[str] = (), hint: str | None = None) -> None:
         super().__init__(message, tuple(causes), hint)
         self.message = message
         self.causes = tuple(causes)
         self.hint = hint
+        self.code = None
 
     def __str__(self) -> str:
         lines = [self.message, *(f"  cause: {cause}" for cause in self.causes)]
@@ -38,6 +42,9 @@ class RequestError(_NoOutcome, ValueError):
 
 class BusyError(_NoOutcome):
     """Too many runs are under way. Nothing was started; try again later."""
+
+    retry_after: float | None = None
+    """In how many seconds it may work, if a server said so."""
 
 
 class NotStartedError(_NoOutcome):

@@ -35,6 +35,10 @@ class Broken(Exception):
     """The other side does not speak HTTP, or hung up too early."""
 
 
+class HungUp(Broken):
+    """The connection ended before the answer did."""
+
+
 class Over(Exception):
     """All steps were done."""
 
@@ -91,7 +95,7 @@ class Answer:
         if self.status and self._left == -1:
             self.over = True
         if not self.over:
-            raise Broken("the connection ended before the answer did")
+            raise HungUp("the connection ended before the answer did")
 
     def _take_head(self) -> bytes:
         """Parses the head, if all of it is there, and returns what follows it."""

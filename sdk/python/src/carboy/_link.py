@@ -68,6 +68,10 @@ class Link(ABC):
     def interrupt(self, run: Run) -> None:
         """Ends a run that is still waited for: it is answered as one that was cancelled."""
 
+    def session_id(self, number: int) -> str | None:
+        """The id that a session has elsewhere, if it has one."""
+        return None
+
     @abstractmethod
     def forget_session(self, number: int) -> None:
         """Ends a session, whose end is not waited for."""

@@ -8,6 +8,9 @@ from ._errors import BusyError, CarboyError, EngineError, NotStartedError, Reque
 from ._visible import one_line
 
 _MOST = 2_000
+_MOST_CODE = 100
+# Nobody is told to wait for longer than a day.
+_MOST_SECONDS = 86_400.0
 _BUSY = frozenset(
     (
         "quota",
@@ -53,10 +56,21 @@ def problem_of(status: int, text: bytes) -> CarboyError:
             [cause] if cause else [],
             "is the url that of `carboy serve`, and what is on the way to it in order?",
         )
+    error = _kind(status, code)(message, (), hint)
+    error.code = one_line(code, _MOST_CODE)
+    after = problem.get("retry_after_ms")
+    if isinstance(error, BusyError) and type(after) is int and after > 0:
+        error.retry_after = min(after / 1000, _MOST_SECONDS)
+    return error
+
+
+def _kind(
+    status: int, code: str
+) -> type[BusyError] | type[NotStartedError] | type[RequestError] | type[EngineError]:
     if code in _BUSY:
-        return BusyError(message, (), hint)
+        return BusyError
     if code == "cancelled":
-        return NotStartedError(message, (), hint)
+        return NotStartedError
     if 400 <= status < 500 and status != 408:
-        return RequestError(message, (), hint)
-    return EngineError(message, (), hint)
+        return RequestError
+    return EngineError

@@ -11,18 +11,21 @@ import contextlib
 import json
 import threading
 import time
+from collections import deque
+from collections.abc import Callable
 from functools import partial
 
 from ._address import Address
 from ._client import Client, KeptThere
 from ._connection import Connection
 from ._errors import BusyError, CarboyError, EngineError, EngineGoneError, NotStartedError
+from ._http import HungUp
 from ._link import Link
 from ._pipe import closed
 from ._problems import code_of, problem_of
 from ._request import Settings
 from ._run import Run
-from ._trip import There, Trip
+from ._trip import There, Trip, key_header
 
 # Runs of one box that are under way at once at most, each on its own connection.
 _MOST = 64
@@ -55,6 +58,9 @@ class Remote(Link):
         # How many runs were answered with an end.
         self._ends = 0
         self._window = _MOST
+        # Keys of runs that nobody waits for any more, and whether a thread tells the server of them.
+        self._unwanted: deque[str] = deque()
+        self._is_telling = False
 
     def _registered(self, run: Run) -> bool:
         """Takes a run in. False if the box was closed."""
@@ -108,8 +114,39 @@ class Remote(Link):
 
     def finish_locked(self, run: Run) -> None:
         if not run.ended:
+            self._give_up(run)
             self._leave(run)
             self._stop(run)
+
+    def _give_up(self, run: Run) -> None:
+        """A run that has a key goes on without its connection: the server is told that nobody wants it.
+
+        It is told in a thread, as whoever leaves must not wait for it. The lock is held.
+        """
+        if not run.key or not run.sent or run.over or run.ended:
+            return
+        self._unwanted.append(run.key)
+        if not self._is_telling:
+            self._is_telling = True
+            if not in_background(self._tell_unwanted):
+                self._is_telling = False
+
+    def _tell_unwanted(self) -> None:
+        client = Client(self.address)
+        until = time.monotonic() + CLOSE_SECONDS
+        try:
+            while True:
+                with self.lock:
+                    if not self._unwanted:
+                        self._is_telling = False
+                        return
+                    key = self._unwanted.popleft()
+                # What is not told ends by its own limits.
+                with contextlib.suppress(CarboyError):
+                    left = max(until - time.monotonic(), 0.1)
+                    client.ask("DELETE", "/v1/runs", more=key_header(key), within=left)
+        finally:
+            client.close()
 
     def _stop(self, run: Run) -> None:
         """Ends the exchange of a run, and the run with it. The lock is held."""
@@ -128,6 +165,7 @@ class Remote(Link):
         self.over = True
         runs = list(self._runs.values())
         for run in runs:
+            self._give_up(run)
             self._tell(run, closed())
         return runs
 
@@ -166,6 +204,9 @@ class Remote(Link):
         answer, _ = self.client.ask("DELETE", f"/v1/sessions/{id}", within=within)
         self.there.closed(number, answer.status)
 
+    def session_id(self, number: int) -> str | None:
+        return self.there.sessions.get(number)
+
     def retire(self) -> None:
         """Nothing of a server has to be replaced."""
 
@@ -185,14 +226,22 @@ def answer_fault(status: int, text: bytes) -> CarboyError | None:
 
 
 def may_retry(connection: Connection, trip: Trip, why: Exception) -> bool:
-    """Whether the server seems to have closed an idle connection before it heard of the request.
+    """Whether a request may be sent again whose connection was lost.
 
-    If it did hear of a run, it has ended it with the connection, and nobody was told of it. What has an
-    effect on a session, or opens one, may have been done: it is not sent again.
+    One is if the server seems to have closed an idle connection before it heard of it, and once if it has
+    a key, by which the server finds the run that there is. What else has an effect on a session, or opens
+    one, may have been done: it is not sent again.
     """
+    if trip.end is not None:
+        return False
     is_new = time.monotonic() - trip.began < _SOON
     is_unheard = is_new and not isinstance(why, TimeoutError) and not trip.answer.status
-    return connection.is_used and is_unheard and trip.end is None and trip.may_repeat
+    if connection.is_used and is_unheard and trip.may_repeat:
+        return True
+    run = trip.run
+    may_again = bool(run.key) and not run.sent_again and isinstance(why, (OSError, HungUp))
+    run.sent_again = run.sent_again or may_again
+    return may_again
 
 
 def has_interrupted(status: int, text: bytes) -> bool:
@@ -214,10 +263,16 @@ def forked() -> EngineError:
 
 def begin_closing(remote: Remote) -> None:
     """Ends the sessions that are left in a thread: the loop may be closed, and must not wait for a server."""
+    if not in_background(remote._end_sessions):
+        remote._end_sessions()
+
+
+def in_background(work: Callable[[], None]) -> bool:
+    """Does something in a thread that the end of the process waits for, but not long. False if it cannot."""
 
     def end() -> None:
         try:
-            remote._end_sessions()
+            work()
         finally:
             _closing.discard(threading.current_thread())
 
@@ -229,7 +284,8 @@ def begin_closing(remote: Remote) -> None:
     except RuntimeError:
         # The interpreter ends, and starts no more threads.
         _closing.discard(thread)
-        remote._end_sessions()
+        return False
+    return True
 
 
 @atexit.register

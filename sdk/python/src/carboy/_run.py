@@ -33,6 +33,10 @@ class Run:
     interrupted = False
     # Hears of modules that are preloaded.
     on_preload: Callable[[Preloaded], object] | None = None
+    # Under which a server knows its request, if it may be sent again.
+    key = ""
+    # It was sent again although the server may have begun it.
+    sent_again = False
     # How many runs of a server had ended when it was sent there.
     ends_before = 0
     # Tasks that serve its tool calls and can be cancelled.

@@ -54,6 +54,11 @@ class SessionBase(Generic[P, R]):
         # Its runs that are waited for.
         self._under_way: set[R] = set()
 
+    @property
+    def id(self) -> str | None:
+        """Its id on a server, as the API there has it. None where it is not on one, or not open."""
+        return None if self._pipe is None or self._closed else self._pipe.session_id(self._number)
+
     def interrupt(self) -> None:
         """Ends the run that is under way, from another thread or task; the state is as it was before it.
 

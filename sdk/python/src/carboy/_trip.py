@@ -6,6 +6,7 @@ What is said becomes the same messages that come from a pipe.
 from __future__ import annotations
 
 import json
+import os
 import re
 import time
 from collections.abc import Callable
@@ -153,6 +154,10 @@ class Trip:
         more = "Content-Type: application/json\r\n"
         if run.request.streams:
             more += f"Accept: {_STREAM}\r\n"
+        elif wanted.is_run:
+            # What comes as events cannot be told again; everything else is one run, however often it is sent.
+            run.key = run.key or os.urandom(16).hex()
+            more += key_header(run.key)
         self._head = there.address.request(wanted.method, wanted.path, wanted.body, more)
 
     @property
@@ -252,6 +257,11 @@ class Trip:
             self.run.inbox.append(b'{"%b":%b}' % (name.encode(), data))
 
 
+def key_header(key: str) -> str:
+    """The header that names a request which may be sent again."""
+    return f"Idempotency-Key: {key}\r\n"
+
+
 def _changed(upload: Upload, why: str) -> RequestError:
     return RequestError(
         f"the file {upload.name!r} changed while it was sent: {why}",
@@ -264,5 +274,5 @@ def lost(why: object) -> EngineError:
     return EngineGoneError(
         "the connection to the server was lost while the run was under way",
         [str(why) or type(why).__name__],
-        "the server ends a run whose caller is gone; the next one makes another connection",
+        "the run is ended by the server, or by its own limits; the next one makes another connection",
     )
