@@ -59,8 +59,8 @@ def t4(case: Case) -> None:
     load.until(0.5)
     world.start_broker("b1")
     world.await_broker("b1")
-    # Any other would be cut off without the gateway hearing of it.
-    own = world.brokers_of(GATEWAYS[0])[0]
+    # Any other would be cut off without the gateway hearing of it, also that of its jobs.
+    own = world.broker_of_runs(GATEWAYS[0])
     world.link(own, "down")
     time.sleep(4)
     world.link(own, "up")

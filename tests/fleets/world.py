@@ -180,15 +180,16 @@ class World:
         except (OSError, http.client.HTTPException, ValueError):
             return None
 
-    def brokers_of(self, place: str) -> list[str]:
-        """The brokers that whoever is at this address is connected to, by most connections first."""
-        found: dict[str, int] = {}
+    def broker_of_runs(self, place: str) -> str:
+        """The broker to which the gateway at this address has its connection for runs, not for jobs."""
         for number in range(1, len(BROKERS) + 1):
             said = self.ask_broker(f"b{number}", "/connz?limit=1024") or {}
-            count = sum(one.get("ip") == place for one in said.get("connections", []))
-            if count:
-                found[f"b{number}"] = count
-        return sorted(found, key=lambda name: -found[name])
+            for one in said.get("connections", []):
+                name = str(one.get("name", ""))
+                is_for_runs = name.startswith("carboy gateway ") and not name.endswith(" jobs")
+                if one.get("ip") == place and is_for_runs:
+                    return f"b{number}"
+        raise RuntimeError(f"{place} has no connection for runs")
 
     def await_healthy(self) -> None:
         """Waits until every broker has all that it should have."""
