@@ -6,6 +6,7 @@ import random
 import secrets
 import threading
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +22,8 @@ class Seen:
     times: list[float] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
     refused: int = 0
+    # How often by which code, so that a case says who refused.
+    refusals: Counter[str] = field(default_factory=Counter)
     lost: int = 0
     refusal_times: list[float] = field(default_factory=list)
     retried: int = 0
@@ -35,9 +38,18 @@ class Seen:
         """What every case prints."""
         shown = " ".join(f"{name} {self.quantile(part):.3f}" for name, part in
                          (("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0)))  # fmt: skip
+        codes = "".join(f" {code} {count}" for code, count in sorted(self.refusals.items()))
         return (f"sent {self.sent}, answered {len(self.times)}, unique {len(self.results)}, "
-                f"refused {self.refused}, lost {self.lost}, asked again {self.retried}, {shown} s, "
+                f"refused {self.refused}{codes}, lost {self.lost}, asked again {self.retried}, {shown} s, "
                 f"{len(self.times) / max(self.seconds, 1e-9):.0f} runs/s")  # fmt: skip
+
+
+def code_of(text: bytes) -> str:
+    """The code of a refusal."""
+    try:
+        return str(json.loads(text)["code"])
+    except (ValueError, KeyError, TypeError):
+        return "without a code"
 
 
 class Load:
@@ -53,12 +65,15 @@ class Load:
         tenant: str = "good",
         gateways: int = 1,
         insist: bool = True,
+        patient: bool = False,
         only: int | None = None,
         timeout: float = 120.0,
         rate: float | None = None,
     ) -> None:
         self.world, self.runs, self.at_once, self.code = world, runs, at_once, code
         self.tenant, self.insist, self.timeout = tenant, insist, timeout
+        # Who is patient asks again when it is refused, also if it does not insist otherwise.
+        self.patient = insist or patient
         self.places = GATEWAYS[:gateways] if only is None else [GATEWAYS[only]]
         # So many a second, at moments that do not wait for answers, unless all callers are busy.
         self.rate, self.moment, self.chance = rate, 0.0, random.Random(runs)
@@ -144,8 +159,9 @@ class Load:
                 if status in (429, 503):
                     with self.lock:
                         self.seen.refused += 1
+                        self.seen.refusals[code_of(text)] += 1
                         self.seen.refusal_times.append(time.monotonic() - asked)
-                    if self.insist and time.monotonic() - began < self.timeout:
+                    if self.patient and time.monotonic() - began < self.timeout:
                         self.again()
                         time.sleep(0.05)
                         continue
