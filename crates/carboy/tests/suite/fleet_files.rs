@@ -97,7 +97,7 @@ fn files_of_a_fleet_are_read_from_the_store_through_any_gateway() {
     if !belongs_here(&["root", "user-nested"]) {
         return;
     }
-    let Some(broker_program) = named("CARBOY_TEST_BROKER").or_else(broker_program) else {
+    let Some(broker_program) = broker_program() else {
         return skip("there is no nats-server");
     };
     let Some(rclone) = named("CARBOY_TEST_RCLONE") else {
