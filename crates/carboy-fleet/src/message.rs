@@ -178,6 +178,17 @@ pub enum Said {
         /// Why there is no value.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<ToolFault>,
+        /// How many pieces of its body came before this one, which is the last.
+        #[serde(default)]
+        pieces: u32,
+    },
+    /// A piece of the body of an answer that is larger than a message. It comes before the answer; if one is lost, all of it
+    /// is sent again.
+    AnswerPiece {
+        /// The number of the answer.
+        number: u64,
+        /// The number of the piece, from 0.
+        piece: u32,
     },
     /// No more answers can come.
     NoMoreAnswers {},

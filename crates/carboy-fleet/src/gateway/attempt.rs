@@ -103,7 +103,9 @@ pub(super) struct Attempt<'a, B: Bus> {
     whole: BytesMut,
     pending: Option<Pending>,
     /// Answers that the node may not have.
-    pub answers: VecDeque<(u64, Bytes)>,
+    pub answers: VecDeque<(u64, Vec<Bytes>)>,
+    /// Until then they may be on their way.
+    pub answers_until: Duration,
     pub answered: u64,
     /// When it must have said something by itself, or ended.
     pub until: Duration,
@@ -165,6 +167,7 @@ impl<B: Bus> Shared<B> {
             whole: BytesMut::new(),
             pending: None,
             answers: VecDeque::new(),
+            answers_until: Duration::ZERO,
             answered: 0,
             until: now + caller.bound,
             held,
@@ -272,7 +275,7 @@ impl<B: Bus> Attempt<'_, B> {
     /// Says what is held of it now.
     fn keep(&self) {
         let pending = self.pending.as_ref().map_or(0, Pending::bytes);
-        let answers: usize = self.answers.iter().map(|(_, say)| say.len()).sum();
+        let answers: usize = self.answers.iter().flat_map(|(_, says)| says).map(Bytes::len).sum();
         self.held.keep(pending + self.whole.len() + answers);
     }
 

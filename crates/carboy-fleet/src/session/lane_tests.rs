@@ -384,3 +384,10 @@ async fn a_gateway_without_a_broker_does_not_call_a_session_lost() {
     }
     assert_eq!(codes(&session, "2").await.expect("it is there"), "2", "the first was never sent");
 }
+
+#[tokio::test]
+async fn what_runs_in_a_session_may_be_larger_than_a_message() {
+    let world = World::new(1).await;
+    let (session, large) = (world.open().await, "x".repeat(3 << 20));
+    assert_eq!(codes(&session, &large).await.expect("a reply"), large);
+}

@@ -6,11 +6,11 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use carboy_engine::Answer;
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use crate::message::{Event, PROBE, WINDOW_BYTES, WINDOW_EVENTS, What, written};
+use crate::message::{Event, MAX_ASK, PROBE, WINDOW_BYTES, WINDOW_EVENTS, What, written};
 use crate::nodes::Hint;
 
 /// How a run on this node stands.
@@ -34,6 +34,8 @@ pub(super) struct State {
     /// How many answers came.
     answers: u64,
     pub answer: Option<mpsc::Sender<Answer>>,
+    /// Of the next answer, if it comes in pieces: how many came, and what is in them.
+    pieces: (u32, BytesMut),
     pub stop: Option<oneshot::Sender<()>>,
     pub abort: Option<tokio::task::AbortHandle>,
     pub phase: Phase,
@@ -64,6 +66,7 @@ impl Kept {
             bytes: 0,
             answers: 0,
             answer: None,
+            pieces: (0, BytesMut::new()),
             stop: None,
             abort: None,
             phase: Phase::Running,
@@ -190,6 +193,33 @@ impl State {
     pub fn is_overdue(&self, now: Duration) -> bool {
         let is_late = |bound| now.saturating_sub(self.heard) >= bound;
         self.phase == Phase::Running && self.bound.is_some_and(is_late)
+    }
+
+    /// A piece of an answer came. One that is not the next makes what came before it useless.
+    pub fn answer_piece(&mut self, number: u64, piece: u32, body: &Bytes) {
+        if number != self.answers {
+            return;
+        }
+        if piece == 0 {
+            self.pieces = (0, BytesMut::new());
+        }
+        let (next, whole) = &mut self.pieces;
+        if piece == *next && whole.len() + body.len() <= MAX_ASK {
+            whole.extend_from_slice(body);
+            *next += 1;
+        } else {
+            self.pieces = (0, BytesMut::new());
+        }
+    }
+
+    /// The answer with the pieces before it, of which there are so many; none if one is missing.
+    pub fn whole_answer(&mut self, number: u64, pieces: u32, last: Bytes) -> Option<Bytes> {
+        if pieces == 0 || number != self.answers {
+            return Some(last);
+        }
+        let (count, mut whole) = std::mem::take(&mut self.pieces);
+        whole.extend_from_slice(&last);
+        (count == pieces).then(|| whole.freeze())
     }
 
     fn has_room(&self, bytes: usize) -> bool {

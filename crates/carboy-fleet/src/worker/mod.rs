@@ -273,7 +273,10 @@ impl<R: Runner, B: Bus> Node<R, B> {
         }
         match say.what {
             Said::Took { next } => kept.took(next),
-            Said::Answer { number, call, error } => {
+            Said::AnswerPiece { number, piece } => kept.state().answer_piece(number, piece, &body),
+            Said::Answer { number, call, error, pieces } => {
+                // What is not whole is sent again.
+                let Some(body) = kept.state().whole_answer(number, pieces, body) else { return };
                 let result = match error {
                     Some(error) => Err(error),
                     None if body.is_empty() => Ok(None),

@@ -1,13 +1,16 @@
 //! What runs say on their way to the caller: output, calls, and how they end.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use carboy_engine::{FleetError, RunError, RunOptions};
+use carboy_fleet::Fate;
 use carboy_protocol::Job;
 use carboy_protocol::pipe::FailureKind;
 use tokio::sync::oneshot;
 
-use crate::world::{World, doubling, failure, listening, result, settle, until};
+use crate::world::{World, answering, doubling, failure, listening, result, settle, until};
 
 #[tokio::test]
 async fn output_comes_in_order_and_more_of_it_than_fits_on_the_way() {
@@ -53,6 +56,28 @@ async fn calls_are_answered_across_the_bus() {
     let world = World::new(&[1]).await;
     let (job, options) = doubling();
     assert_eq!(result(world.start_with(job, options)).await, "6");
+}
+
+#[tokio::test]
+async fn an_answer_larger_than_a_message_comes_in_pieces_also_if_some_are_lost() {
+    let world = World::new(&[1]).await;
+    let (mut job, options) = answering(|number| serde_json::json!("x".repeat(3_000_000 + number)));
+    job.code = "lengths 3".into();
+    let lost = Arc::new(AtomicU32::new(0));
+    let count = lost.clone();
+    world.bus.set_fault(move |message| {
+        let is_piece = message.subject.ends_with(".say") && message.payload.len() > 100_000;
+        let is_third = is_piece && count.fetch_add(1, Ordering::Relaxed) == 2;
+        if is_third { Fate::Lost } else { Fate::Arrive }
+    });
+    let run = world.start_with(job, options);
+    while !run.is_finished() {
+        world.pass(Duration::from_millis(50)).await;
+    }
+    // With the quotes around them.
+    assert_eq!(result(run).await, "9000009");
+    assert!(lost.load(Ordering::Relaxed) > 36, "pieces were sent again");
+    assert_eq!(world.stage.all(), 1);
 }
 
 #[tokio::test]

@@ -159,6 +159,20 @@ impl Scripted {
                 }
                 return Ok(outcome(id, &json!(sum)));
             }
+            "lengths" => {
+                let mut tools = options.tools.take().expect("tools are offered");
+                let mut sum = 0;
+                for call in 0..code.split_whitespace().nth(1).map_or(1, |n| n.parse().expect("it"))
+                {
+                    let args = to_raw_value(&[call]).expect("JSON");
+                    let kwargs = to_raw_value(&json!({})).expect("JSON");
+                    let tool = "double".into();
+                    tools.calls.send(Call { call, tool, args, kwargs }).await.expect("heard");
+                    let Answer { result, .. } = tools.answers.recv().await.expect("an answer");
+                    sum += result.expect("a value").expect("not null").get().len();
+                }
+                return Ok(outcome(id, &json!(sum)));
+            }
             "large" => {
                 let size: usize =
                     code.split_whitespace().nth(1).expect("a size").parse().expect("it");
@@ -310,12 +324,19 @@ pub async fn until(is_so: impl Fn() -> bool) {
 
 /// Options for a run whose calls are answered with twice their argument.
 pub fn doubling() -> (Job, RunOptions) {
+    answering(|number| json!(2 * number))
+}
+
+/// Options for a run whose calls are answered so.
+pub fn answering(
+    answer_of: impl Fn(usize) -> serde_json::Value + Send + 'static,
+) -> (Job, RunOptions) {
     let (calls, mut called) = mpsc::channel::<Call>(1);
     let (answer, answers) = mpsc::channel(64);
     tokio::spawn(async move {
         while let Some(call) = called.recv().await {
-            let [number] = serde_json::from_str::<[u64; 1]>(call.args.get()).expect("a number");
-            let result = Ok(Some(to_raw_value(&(2 * number)).expect("JSON")));
+            let [number] = serde_json::from_str::<[usize; 1]>(call.args.get()).expect("a number");
+            let result = Ok(Some(to_raw_value(&answer_of(number)).expect("JSON")));
             answer.send(Answer { call: call.call, result }).await.ok();
         }
     });
