@@ -162,6 +162,9 @@ class Load:
                         self.seen.refusals[code_of(text)] += 1
                         self.seen.refusal_times.append(time.monotonic() - asked)
                     if self.patient and time.monotonic() - began < self.timeout:
+                        # A server may close the connection of who was refused, and that is no lost run.
+                        connection.close()
+                        connection = None
                         self.again()
                         time.sleep(0.05)
                         continue

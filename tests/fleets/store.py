@@ -89,7 +89,9 @@ def t14(case: Case) -> None:
     start(world)
     began = time.monotonic()
     for number, run_id in left.items():
-        until(f"the file of run {number} is there", lambda n=number, r=run_id: is_there(world, r, n))
+        until(
+            f"the file of run {number} is there", lambda n=number, r=run_id: is_there(world, r, n)
+        )
     took = time.monotonic() - began
     print(f"    {len(left)} runs in {case.seconds:.0f} s without a store, the slowest {max(times):.2f} s; "
           f"all files there {took:.1f} s after it was back")  # fmt: skip
