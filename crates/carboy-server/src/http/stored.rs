@@ -16,6 +16,7 @@ use carboy_protocol::Artifact;
 use carboy_store::{Manifest, RunFiles};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
 
 use super::config::Scope;
 use super::door::Door;
@@ -25,6 +26,13 @@ use super::known::{End, Known};
 use super::name::Named;
 use super::problem::Problem;
 use super::run::json_bytes;
+
+/// The code of a file that is on its way.
+const PENDING: &str = "pending";
+
+/// How long one is waited for: whoever has an outcome often asks for its files at once. And how often it is looked for.
+const PATIENCE: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// When a file that is on its way may be there.
 const SOON: Duration = Duration::from_secs(2);
@@ -88,8 +96,26 @@ async fn list_stored<R: Sessions>(
     Ok(json_bytes(text))
 }
 
-/// The content of a file, or some of it.
+/// The content of a file, or some of it. One that is on its way is waited for, for a moment.
 async fn get_stored<R: Sessions>(
+    door: &Arc<Door<R>>,
+    store: &RunFiles,
+    caller: &Caller,
+    wanted: (&str, &str),
+    headers: &HeaderMap,
+) -> Result<Response, Problem> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match get_now(door, store, caller, wanted, headers).await {
+            Err(problem) if problem.code == PENDING && Instant::now() < until => {
+                sleep(PAUSE).await;
+            }
+            told => return told,
+        }
+    }
+}
+
+async fn get_now<R: Sessions>(
     door: &Arc<Door<R>>,
     store: &RunFiles,
     caller: &Caller,
@@ -161,7 +187,7 @@ fn left(caller: &Caller, id: &str) -> Option<Vec<Artifact>> {
 
 fn on_its_way() -> Problem {
     let detail = "the file is not in the store yet";
-    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "pending", detail)
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, PENDING, detail)
         .again_in(SOON)
         .hint("ask again: its node brings it there, and tries for ten minutes")
 }

@@ -108,7 +108,7 @@ fn files_of_a_fleet_are_read_from_the_store_through_any_gateway() {
     let (running, port) = store(&rclone, &folders[1], 0);
     let key = folders[0].0.join("session.key");
     std::fs::write(&key, "ab".repeat(32)).unwrap();
-    let _node = worker(&url, "filesaaa", &folders[2]);
+    let node = worker(&url, "filesaaa", &folders[2]);
     let mut one = gateway(&url, port, &key, &folders[3]);
     let other = gateway(&url, port, &key, &folders[4]);
 
@@ -160,4 +160,8 @@ fn files_of_a_fleet_are_read_from_the_store_through_any_gateway() {
     let (_running, _) = store(&rclone, &folders[1], port);
     wait_for(&other, late, is_there);
     assert_eq!(other.ask("GET", &path, ""), (200, "late".into()));
+    // What it started writes into its folder until it is gone.
+    let below = descendants(node.0.id());
+    drop(node);
+    wait_until_gone(&below);
 }

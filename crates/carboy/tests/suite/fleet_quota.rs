@@ -60,7 +60,7 @@ fn two_gateways_never_have_more_runs_at_once_than_an_exact_quota() {
     let kept = folders[0].0.join("kept");
     let more = ["-js", "-sd", kept.to_str().unwrap()];
     let (_broker, url) = broker_with(&program, &folders[0].0, &more);
-    let _nodes = [worker(&url, "firstaaa", &folders[1]), worker(&url, "seconaaa", &folders[2])];
+    let nodes = [worker(&url, "firstaaa", &folders[1]), worker(&url, "seconaaa", &folders[2])];
     let gateways = [gateway(&url, &folders[3]), gateway(&url, &folders[4])];
     let spans: Vec<Span> = std::thread::scope(|scope| {
         let callers: Vec<_> = (0..10)
@@ -77,4 +77,10 @@ fn two_gateways_never_have_more_runs_at_once_than_an_exact_quota() {
     let under_way = |at: f64| spans.iter().filter(|(begin, end)| *begin <= at && at < *end).count();
     let most = spans.iter().map(|(begin, _)| under_way(*begin)).max();
     assert!(most <= Some(QUOTA), "{most:?} runs at once");
+    // What they started writes into their folders until it is gone.
+    for node in nodes {
+        let below = descendants(node.0.id());
+        drop(node);
+        wait_until_gone(&below);
+    }
 }
