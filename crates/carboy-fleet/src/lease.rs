@@ -27,6 +27,9 @@ const SILENCE: Duration = Duration::from_secs(10);
 /// A gateway that may not have been heard for as long holds nothing until it has looked.
 const DOUBT: Duration = Duration::from_secs(3);
 
+/// How long somebody waits for a lease. If the ledger was away, nobody waits for it for as long.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// How many parts a quota is leased in.
 const STEPS: u64 = 8;
 
@@ -128,11 +131,17 @@ struct Tenant {
     held: Mutex<Held>,
     /// Who changes the entry of this tenant. One after the other.
     turn: tokio::sync::Mutex<()>,
+    /// When the ledger did not answer.
+    away: Mutex<Option<Duration>>,
 }
 
 impl Tenant {
     fn held(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn away(&self) -> MutexGuard<'_, Option<Duration>> {
+        self.away.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -162,7 +171,8 @@ impl<L: Ledger> Lessee<L> {
         let now = clock.now();
         let tenant = |quota| {
             let held = Held { given: Amount::default(), written: Some(Amount::default()) };
-            Tenant { quota, held: Mutex::new(held), turn: tokio::sync::Mutex::default() }
+            let (held, away) = (Mutex::new(held), Mutex::default());
+            Tenant { quota, held, turn: tokio::sync::Mutex::default(), away }
         };
         let heard = Heard { gateways: HashMap::new(), since: now, connected: now, ticked: now };
         Lessee {
@@ -211,9 +221,15 @@ impl<L: Ledger> Lessee<L> {
         }
     }
 
-    /// What it holds of a tenant's quota.
+    /// What it holds of a tenant's quota. Who stood still may not know yet that others have it.
     pub fn held(&self, tenant: &str) -> Amount {
-        self.tenants.get(tenant).map(|tenant| tenant.held().given).unwrap_or_default()
+        let now = self.clock.now();
+        let is_in_doubt = {
+            let heard = self.heard();
+            now.saturating_sub(heard.ticked.min(heard.connected)) >= DOUBT
+        };
+        let held = self.tenants.get(tenant).filter(|_| !is_in_doubt);
+        held.map(|tenant| tenant.held().given).unwrap_or_default()
     }
 
     /// Leases as much as is in use, or as there is, and gives back the rest. What it holds then. If the ledger is away, that is
@@ -233,15 +249,23 @@ impl<L: Ledger> Lessee<L> {
         self.change(tenant, of, in_use().each(used, u64::max)).await
     }
 
-    /// Leases more if what it holds is less than is wanted. It gives nothing back.
+    /// Leases more if what it holds is less than is wanted. It gives nothing back, and waits for nobody for long.
     pub async fn more(&self, tenant: &str, wanted: Amount) -> Amount {
         let Some(of) = self.tenants.get(tenant) else { return Amount::default() };
-        let _turn = of.turn.lock().await;
-        let held = of.held().given;
-        if held.covers(wanted) {
-            return held;
+        let is_away = of.away().is_some_and(|at| self.clock.now().saturating_sub(at) < PATIENCE);
+        if is_away {
+            return self.held(tenant);
         }
-        self.change(tenant, of, wanted.each(held, u64::max)).await
+        let lease = async {
+            let _turn = of.turn.lock().await;
+            let held = self.held(tenant);
+            if !held.covers(wanted) {
+                self.change(tenant, of, wanted.each(held, u64::max)).await;
+            }
+        };
+        // What was asked of the ledger may happen all the same; it is looked up before anything else is written.
+        tokio::time::timeout(PATIENCE, lease).await.ok();
+        self.held(tenant)
     }
 
     /// Writes that it holds what is wanted, and gives that out once it is written.
@@ -249,7 +273,11 @@ impl<L: Ledger> Lessee<L> {
         for _ in 0..TRIES {
             let since = self.heard().since;
             of.held().written = None;
-            let Ok((mut leases, revision)) = self.ledger.read(tenant).await else { break };
+            let Ok((mut leases, revision)) = self.ledger.read(tenant).await else {
+                *of.away() = Some(self.clock.now());
+                break;
+            };
+            *of.away() = None;
             let written = leases.clone();
             let held = leases.settle(&self.own, wanted, of.quota, |name| self.is_there(name));
             let is_written = if leases == written {

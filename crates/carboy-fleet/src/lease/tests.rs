@@ -84,9 +84,10 @@ async fn who_was_cut_off_gives_out_nothing_before_it_has_looked() {
     assert_eq!(cut.held("acme"), runs(0));
     cut.tick(true);
     assert_eq!(cut.more("acme", runs(1)).await, runs(2), "it is there again");
-    // So is who stood still, and others took what it had.
+    // So is who stood still, and others took what it had, also before it notices.
     pass(&clock, &[other], SILENCE * 2);
     assert_eq!(other.more("acme", runs(16)).await, runs(16));
+    assert_eq!(cut.held("acme"), runs(0));
     cut.tick(true);
     assert_eq!(cut.held("acme"), runs(0));
     cut.hear("g1");
@@ -103,6 +104,8 @@ async fn without_the_ledger_a_gateway_has_what_it_had() {
     assert_eq!(all[1].more("acme", runs(1)).await, runs(0));
     assert_eq!(all[0].settle("acme", || runs(1)).await, runs(2), "less is always right");
     ledger.set_away(false);
+    assert_eq!(all[1].more("acme", runs(16)).await, runs(0), "it is not asked again at once");
+    clock.pass(PATIENCE);
     assert_eq!(all[1].more("acme", runs(16)).await, runs(12), "the ledger does not know yet");
     assert_eq!(all[0].settle("acme", || runs(1)).await, runs(2));
     assert_eq!(all[1].more("acme", runs(16)).await, runs(14));
