@@ -88,7 +88,7 @@ pub(crate) fn idempotency_key() -> Value {
     json!({
         "name": "Idempotency-Key",
         "in": "header",
-        "description": "The same key and request are one run, however often they are sent.",
+        "description": "The same key and request are one run, however often they are sent to this server. Other gateways of a fleet do not know the key.",
         "schema": { "type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$" },
     })
 }

@@ -297,6 +297,20 @@ def test_a_run_whose_connection_breaks_is_asked_for_again(server: Server) -> Non
         assert len([text for text in way.requests if text.startswith(b"POST")]) == 2
 
 
+def test_a_run_of_a_session_is_sent_once(server: Server) -> None:
+    with contextlib.closing(Cut(server, 0)) as way:
+        with carboy.Sandbox(SMALL, url=way.url, key=server.key) as box:
+            session = box.session()
+            assert session.run("n = 1").ok
+            way.times = 1
+            with pytest.raises(carboy.EngineGoneError):
+                session.run("n += 1")
+            until(lambda: not under_way(server))
+            assert session.run("n").result in (1, 2)
+        posts = [text for text in way.requests if text.startswith(b"POST") and b"/runs" in text]
+        assert len(posts) == 3 and not any(b"Idempotency-Key" in text for text in posts)
+
+
 def test_a_forked_child_has_connections_of_its_own(server: Server) -> None:
     with carboy.Sandbox(url=server.url, key=server.key) as box:
         assert box.run("1").ok

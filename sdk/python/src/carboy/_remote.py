@@ -229,8 +229,8 @@ def may_retry(connection: Connection, trip: Trip, why: Exception) -> bool:
     """Whether a request may be sent again whose connection was lost.
 
     One is if the server seems to have closed an idle connection before it heard of it, and once if it has
-    a key, by which the server finds the run that there is. What else has an effect on a session, or opens
-    one, may have been done: it is not sent again.
+    a key, by which the server finds the run that there is. What has an effect on a session, or opens one,
+    may have been done: it is not sent again.
     """
     if trip.end is not None:
         return False

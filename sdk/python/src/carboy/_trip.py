@@ -67,7 +67,7 @@ class Wanted:
         self.message: Callable[[bytes], bytes] = lambda text: b'{"done":{}}'
         self.is_run = request.kind in (b"run", b"piece")
         # Asked twice, it has the effect of once. What is done in a session, or opens one, has not.
-        self.may_repeat = request.kind == b"run"
+        self.may_repeat = self.takes_key = request.kind == b"run"
         # That there is nothing by this name means that it is done, or that a checkpoint is not there.
         self.is_done_if_gone = False
         self._there = there
@@ -154,8 +154,10 @@ class Trip:
         more = "Content-Type: application/json\r\n"
         if run.request.streams:
             more += f"Accept: {_STREAM}\r\n"
-        elif wanted.is_run:
-            # What comes as events cannot be told again; everything else is one run, however often it is sent.
+        elif wanted.takes_key:
+            # What comes as events cannot be told again. A piece of a session is not asked for again: behind
+            # another gateway of a fleet nobody knows the key, and the state would be changed twice. Without
+            # a key it ends with its connection.
             run.key = run.key or os.urandom(16).hex()
             more += key_header(run.key)
         self._head = there.address.request(wanted.method, wanted.path, wanted.body, more)
