@@ -347,7 +347,7 @@ fn an_uploaded_file_is_handed_in_as_it_lies_on_the_disk() {
         return;
     }
     let server = Served::start();
-    server.wait_for("/readyz", "ready");
+    server.wait_for("/readyz", "\"ready\"");
     // More than a job may bring along by itself.
     let much = "0123456789abcdef".repeat((33 << 20) / 16);
     let (status, told) = server.ask("POST", "/v1/files", &much);
