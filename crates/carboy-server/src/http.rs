@@ -49,6 +49,7 @@ mod tenant_tools;
 mod tenants;
 mod tls;
 mod tools;
+mod unread;
 mod upload_folder;
 mod uploading;
 mod uploads;

@@ -22,6 +22,7 @@ use tower::ServiceExt;
 use super::door::{Door, Standing};
 use super::seat::{Seated, Seats, Watched};
 use super::socket::Socket;
+use super::unread;
 
 /// How many connections the kernel holds until they are taken, if its own bound is not lower. Where they are too many, it
 /// drops the request for one more, and a client asks again a second later.
@@ -264,11 +265,13 @@ async fn serve<R: Sessions, S: AsyncRead + AsyncWrite + Unpin>(
     let io = TokioIo::new(Watched::new(stream, seat.clone(), door.bounds.write_time()));
     let service = service_fn(|mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(seat.clone());
-        let router = router.clone();
+        let (request, loan) = unread::lend(request);
+        let (router, patience) = (router.clone(), door.bounds.body_time());
         async move {
-            Ok::<_, Infallible>(
-                router.oneshot(request).await.unwrap_or_else(|never| match never {}),
-            )
+            let answered = router.oneshot(request).await;
+            let mut response = answered.unwrap_or_else(|never| match never {});
+            loan.settle(&mut response, patience).await;
+            Ok::<_, Infallible>(response)
         }
     });
     let connection = http1::Builder::new()

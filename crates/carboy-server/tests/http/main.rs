@@ -9,6 +9,7 @@ mod files;
 mod jobs;
 mod overload;
 mod records;
+mod refusals;
 mod repeats;
 mod server;
 mod sessions;
