@@ -6,6 +6,9 @@
 //! The leases of a gateway that is silent are free for others. Nodes end the runs of a silent gateway after three seconds, others
 //! free its leases after ten, and a gateway that could not be heard for three gives out nothing until it has looked into the
 //! ledger again: so nothing is given out twice. While the ledger is away, a gateway uses what it has.
+//!
+//! An entry that no gateway wrote says nothing of what is held. Whoever finds one begins it anew with what it holds itself; for
+//! ten seconds nobody leases more, and as all who hold something look every three, all of that is written down by then.
 
 mod local;
 mod nats;
@@ -29,6 +32,9 @@ const DOUBT: Duration = Duration::from_secs(3);
 
 /// How long somebody waits for a lease. If the ledger was away, nobody waits for it for as long.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How often who holds something looks whether the ledger still says so.
+const LOOK: Duration = Duration::from_secs(3);
 
 /// How many parts a quota is leased in.
 const STEPS: u64 = 8;
@@ -67,6 +73,9 @@ pub struct Leases {
     /// By the name of the gateway.
     #[serde(default)]
     pub held: BTreeMap<String, Amount>,
+    /// The entry is begun anew, and not all who hold something may be in it: the revision that could not be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anew: Option<u64>,
 }
 
 impl Leases {
@@ -79,7 +88,7 @@ impl Leases {
         quota: Amount,
         is_there: impl Fn(&str) -> bool,
     ) -> Amount {
-        self.held.retain(|name, _| name != gateway && is_there(name));
+        self.keep(gateway, Amount::default(), is_there);
         let others = self
             .held
             .values()
@@ -91,6 +100,14 @@ impl Leases {
         }
         held
     }
+
+    /// Has a gateway hold just this, beside all others that are there.
+    fn keep(&mut self, gateway: &str, held: Amount, is_there: impl Fn(&str) -> bool) {
+        self.held.retain(|name, _| name != gateway && is_there(name));
+        if held != Amount::default() {
+            self.held.insert(gateway.to_owned(), held);
+        }
+    }
 }
 
 /// Whole steps of a quota that are at least so much.
@@ -100,8 +117,11 @@ fn in_steps(wanted: Amount, quota: Amount) -> Amount {
 
 /// Where leases are written down.
 pub trait Ledger: Send + Sync + 'static {
-    /// What is held of a tenant's quota, and the revision of that.
-    fn read(&self, tenant: &str) -> impl Future<Output = Result<(Leases, u64), Away>> + Send;
+    /// What is held of a tenant's quota, and the revision of that. None if no gateway wrote what is there.
+    fn read(
+        &self,
+        tenant: &str,
+    ) -> impl Future<Output = Result<(Option<Leases>, u64), Away>> + Send;
 
     /// Writes it, if nobody has since this revision. Whether it was written.
     fn write(
@@ -129,6 +149,8 @@ pub struct Lessee<L> {
 struct Tenant {
     quota: Amount,
     held: Mutex<Held>,
+    /// Since when it is known that an entry is begun anew, and which one.
+    anew: Mutex<Option<(u64, Duration)>>,
     /// Who changes the entry of this tenant. One after the other.
     turn: tokio::sync::Mutex<()>,
     /// When the ledger did not answer.
@@ -143,6 +165,18 @@ impl Tenant {
     fn away(&self) -> MutexGuard<'_, Option<Duration>> {
         self.away.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Whether all who hold something had the time to say so in an entry that was begun anew.
+    fn is_whole(&self, begun: u64, now: Duration) -> bool {
+        let mut anew = self.anew.lock().unwrap_or_else(PoisonError::into_inner);
+        match *anew {
+            Some((known, since)) if known == begun => now.saturating_sub(since) >= SILENCE,
+            _ => {
+                *anew = Some((begun, now));
+                false
+            }
+        }
+    }
 }
 
 struct Held {
@@ -150,6 +184,8 @@ struct Held {
     given: Amount,
     /// What the ledger says, if that is known.
     written: Option<Amount>,
+    /// When it was looked there.
+    looked: Duration,
 }
 
 struct Heard {
@@ -170,9 +206,10 @@ impl<L: Ledger> Lessee<L> {
     ) -> Lessee<L> {
         let now = clock.now();
         let tenant = |quota| {
-            let held = Held { given: Amount::default(), written: Some(Amount::default()) };
-            let (held, away) = (Mutex::new(held), Mutex::default());
-            Tenant { quota, held, turn: tokio::sync::Mutex::default(), away }
+            let (given, written) = (Amount::default(), Some(Amount::default()));
+            let held = Mutex::new(Held { given, written, looked: now });
+            let (anew, away) = (Mutex::default(), Mutex::default());
+            Tenant { quota, held, anew, turn: tokio::sync::Mutex::default(), away }
         };
         let heard = Heard { gateways: HashMap::new(), since: now, connected: now, ticked: now };
         Lessee {
@@ -217,7 +254,7 @@ impl<L: Ledger> Lessee<L> {
         heard.since = now;
         drop(heard);
         for tenant in self.tenants.values() {
-            *tenant.held() = Held { given: Amount::default(), written: None };
+            *tenant.held() = Held { given: Amount::default(), written: None, looked: now };
         }
     }
 
@@ -240,7 +277,9 @@ impl<L: Ledger> Lessee<L> {
         let used = in_steps(in_use(), of.quota);
         {
             let mut held = of.held();
-            if used == held.given && held.written == Some(used) {
+            let is_fresh = self.clock.now().saturating_sub(held.looked) < LOOK;
+            let has_nothing = used == Amount::default();
+            if used == held.given && held.written == Some(used) && (is_fresh || has_nothing) {
                 return used;
             }
             // From here on no more is given out than that. What was given out a moment ago is in use.
@@ -273,14 +312,23 @@ impl<L: Ledger> Lessee<L> {
         for _ in 0..TRIES {
             let since = self.heard().since;
             of.held().written = None;
-            let Ok((mut leases, revision)) = self.ledger.read(tenant).await else {
+            let Ok((written, revision)) = self.ledger.read(tenant).await else {
                 *of.away() = Some(self.clock.now());
                 break;
             };
             *of.away() = None;
-            let written = leases.clone();
-            let held = leases.settle(&self.own, wanted, of.quota, |name| self.is_there(name));
-            let is_written = if leases == written {
+            let now = self.clock.now();
+            let begun = || Leases { anew: Some(revision), ..Leases::default() };
+            let mut leases = written.clone().unwrap_or_else(begun);
+            leases.anew = leases.anew.filter(|&begun| !of.is_whole(begun, now));
+            let held = if leases.anew.is_some() {
+                let held = of.held().given;
+                leases.keep(&self.own, held, |name| self.is_there(name));
+                held
+            } else {
+                leases.settle(&self.own, wanted, of.quota, |name| self.is_there(name))
+            };
+            let is_written = if Some(&leases) == written.as_ref() {
                 true
             } else {
                 match self.ledger.write(tenant, &leases, revision).await {
@@ -293,7 +341,7 @@ impl<L: Ledger> Lessee<L> {
                 // Not if it was in doubt meanwhile.
                 let heard = self.heard();
                 if heard.since == since {
-                    *of.held() = Held { given: held, written: Some(held) };
+                    *of.held() = Held { given: held, written: Some(held), looked: now };
                 }
                 drop(heard);
                 break;

@@ -75,6 +75,17 @@ impl Address {
         name == Some(NodeName(self.node))
     }
 
+    /// Whether a reply under this subject reaches the node and nobody else: it is below the inbox that its broker lets it
+    /// have, and stands for one subject alone.
+    pub fn hears(self, reply: &str) -> bool {
+        let inbox = node_inbox(NodeName(self.node));
+        let rest = reply.strip_prefix(&inbox).and_then(|rest| rest.strip_prefix('.'));
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+        rest.is_some_and(|rest| {
+            rest.split('.').all(|word| !word.is_empty() && word.bytes().all(is_plain))
+        })
+    }
+
     /// The subject under which operators reach the machine, whichever process runs on it.
     pub fn control(self) -> String {
         format!("cb.ctl.{}", NodeName(self.node))
@@ -262,6 +273,26 @@ mod tests {
         assert!(address.speaks_under("cb.hb.aaaaaaab"));
         for subject in ["cb.hb.aaaaaaac", "cb.hb", "cb.hb.", "cb.n.aaaaaaab", "aaaaaaab"] {
             assert!(!address.speaks_under(subject), "{subject}");
+        }
+        for reply in ["_INBOX_w.aaaaaaab.x", "_INBOX_w.aaaaaaab.sign.aZ-_9"] {
+            assert!(address.hears(reply), "{reply}");
+        }
+        for reply in [
+            "",
+            "_INBOX_w.aaaaaaab",
+            "_INBOX_w.aaaaaaab.",
+            "_INBOX_w.aaaaaaab..x",
+            "_INBOX_w.aaaaaaab.>",
+            "_INBOX_w.aaaaaaab.*",
+            "_INBOX_w.aaaaaaab.x y",
+            "_INBOX_w.aaaaaaab.x\r\n",
+            "_INBOX_w.aaaaaaabc.x",
+            "_INBOX_w.aaaaaaac.x",
+            "_INBOX_g.aaaaaaab.x",
+            "$JS.API.STREAM.PURGE.CB_JOBS",
+            "$KV.CB_QUOTA.acme",
+        ] {
+            assert!(!address.hears(reply), "{reply}");
         }
     }
 }

@@ -15,7 +15,7 @@ use carboy_fleet::jobs::{
     Ending, JobQueue, NatsJobs, NatsJobsOptions, QueueError, StreamBounds, Ticket,
 };
 use carboy_fleet::lease::{Leases, Ledger, NatsLedger};
-use carboy_fleet::{FleetPlan, init};
+use carboy_fleet::{FleetPlan, SessionKey, init};
 use carboy_protocol::Job;
 use futures_util::StreamExt;
 use serde_json::value::to_raw_value;
@@ -207,7 +207,7 @@ async fn a_worker_answers_whoever_asked_it_and_nobody_else() {
 }
 
 #[tokio::test]
-async fn a_gateway_answers_a_worker_that_asks_and_speaks_to_no_other() {
+async fn a_gateway_answers_a_worker_that_asks_in_its_inbox_alone() {
     let Some(fleet) = Fleet::start("asks") else { return };
     let mut gateway = fleet.connect("gateway", "_INBOX_g.g1").await;
     let mut worker = fleet.connect("workers/nodeaaaa", "_INBOX_w.nodeaaaa").await;
@@ -222,7 +222,12 @@ async fn a_gateway_answers_a_worker_that_asks_and_speaks_to_no_other() {
         gateway.client.publish(question.reply.unwrap(), "!".into()).await.unwrap();
         assert_eq!(timeout(SOON, answers.next()).await.unwrap().unwrap().payload, "!");
     }
-    gateway.cannot_publish("_INBOX_w.nodebbbb.sign.1").await;
+    // A worker may name any subject for its answer. That does not open it for a gateway.
+    for reply in ["$JS.API.STREAM.PURGE.CB_JOBS", "$JS.API.STREAM.DELETE.CB_JOBS", "cb.ctl.all"] {
+        worker.client.publish_with_reply("cb.sign.g1", reply, "?".into()).await.unwrap();
+        let question = timeout(SOON, own.next()).await.unwrap().unwrap();
+        gateway.cannot_publish(&question.reply.unwrap()).await;
+    }
     worker.nothing_was_refused().await;
 }
 
@@ -233,7 +238,7 @@ async fn gateways_lease_quotas_and_workers_cannot() {
     let mut worker = fleet.connect("workers/nodeaaaa", "_INBOX_w.nodeaaaa").await;
     let heard = gateway.client.subscribe("cb.ghb").await.unwrap();
     gateway.nothing_was_refused().await;
-    let ledger = NatsLedger::new(&gateway.client, 1);
+    let ledger = NatsLedger::new(&gateway.client, 1, SessionKey::random("test").unwrap());
     let started = Instant::now();
     let (leases, revision) = loop {
         match ledger.read("a.b").await {
@@ -241,9 +246,21 @@ async fn gateways_lease_quotas_and_workers_cannot() {
             Err(error) => assert!(started.elapsed() < SOON, "{error}"),
         }
     };
-    assert_eq!((&leases, revision), (&Leases::default(), 0));
+    assert_eq!((&leases, revision), (&Some(Leases::default()), 0));
     // If it is late it may have been written.
-    ledger.write("a.b", &leases, revision).await.ok();
+    ledger.write("a.b", &Leases::default(), revision).await.ok();
+    // A broker's answer to a worker can be sent there. It is no entry.
+    let api = "$JS.API.CONSUMER.INFO.CB_JOBS.none";
+    worker.client.publish_with_reply(api, "$KV.CB_QUOTA.t", Bytes::new()).await.unwrap();
+    worker.nothing_was_refused().await;
+    loop {
+        match ledger.read("t").await {
+            Ok((Some(leases), 0)) => assert_eq!(leases, Leases::default(), "not yet there"),
+            Ok((entry, _)) => break assert_eq!(entry, None),
+            Err(_late) => {}
+        }
+        assert!(started.elapsed() < SOON, "no answer came");
+    }
     gateway.nothing_was_refused().await;
     gateway.cannot_publish("$JS.API.STREAM.DELETE.KV_CB_QUOTA").await;
     for subject in [

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use async_nats::{Client, ConnectOptions};
 use broker::Broker;
-use carboy_fleet::Clock;
 use carboy_fleet::lease::{Amount, Ledger, Lessee, NatsLedger};
+use carboy_fleet::{Clock, SessionKey};
 
 /// Longer than any machine needs.
 const SOON: Duration = Duration::from_secs(300);
@@ -41,16 +41,18 @@ async fn connected(broker: &Broker) -> Client {
     }
 }
 
-fn lessee(client: &Client, name: &str) -> Lessee<NatsLedger> {
+fn lessee(client: &Client, name: &str, key: &SessionKey) -> Lessee<NatsLedger> {
     let quotas = [("a.b".to_owned(), runs(QUOTA))];
-    Lessee::new(NatsLedger::new(client, 1), name.into(), Clock::manual(), quotas)
+    let ledger = NatsLedger::new(client, 1, key.clone());
+    Lessee::new(ledger, name.into(), Clock::manual(), quotas)
 }
 
 /// Two gateways that take and give back at random: never more than the quota at once, and what one does not use the
 /// other can have.
 async fn share(broker: &Broker) {
+    let key = SessionKey::random("test").unwrap();
     let clients = [connected(broker).await, connected(broker).await];
-    let all = [lessee(&clients[0], "one"), lessee(&clients[1], "two")];
+    let all = [lessee(&clients[0], "one", &key), lessee(&clients[1], "two", &key)];
     // A busy machine may take longer to make the bucket than a broker has to answer.
     let begun = Instant::now();
     while all[0].more("a.b", runs(1)).await != runs(2) {
@@ -93,8 +95,9 @@ async fn share(broker: &Broker) {
         }
     }
     // A revision that is not the latest changes nothing.
-    let ledger = NatsLedger::new(&clients[0], 1);
+    let ledger = NatsLedger::new(&clients[0], 1, key);
     let (leases, revision) = ledger.read("a.b").await.unwrap();
+    let leases = leases.unwrap();
     assert_eq!(leases.held.get("one"), Some(&runs(QUOTA)));
     assert!(!ledger.write("a.b", &leases, revision - 1).await.unwrap());
 }

@@ -123,7 +123,12 @@ async fn gateway(
     door: &DoorConfig,
 ) -> Result<(Gateway<NatsBus>, Arc<NatsJobs>, Others), Failure> {
     let credentials = &arguments.credentials;
-    let session_key = Some(credentials.session_key(arguments.session_key.as_deref())?);
+    let key_file = arguments.session_key.as_deref();
+    if credentials.session_key_file(key_file).is_none() {
+        exact_needs_a_key(&door.tenants)?;
+    }
+    let key = credentials.session_key(key_file)?;
+    let session_key = Some(key.clone());
     let name = Start::random().map_err(Failure::os("draw a random number"))?;
     let title = format!("carboy gateway {name}");
     let bus = credentials.connect(url, &title, &gateway_inbox(name)).await?;
@@ -135,8 +140,21 @@ async fn gateway(
     let gateway = Gateway::start(bus.clone(), config).await.map_err(|error| bus_failure(&error))?;
     let jobs = durable::of_gateway(credentials, url, name, arguments.allow_old_broker).await?;
     let name = name.to_string();
-    let leases = Leases::of(&bus, url, name.clone(), &door.tenants);
+    let leases = Leases::of(&bus, url, name.clone(), &door.tenants, key);
     Ok((gateway, jobs, Others { bus, name, leases }))
+}
+
+/// What gateways lease of exact quotas they seal, so that others can tell that a gateway wrote it.
+fn exact_needs_a_key(tenants: &BTreeMap<String, TenantConfig>) -> Result<(), Failure> {
+    match tenants.iter().find(|(_, tenant)| tenant.exact) {
+        None => Ok(()),
+        Some((name, _)) => Err(Failure::usage(
+            format!(
+                "the tenant {name} has an exact quota, and this gateway has no key that it shares with others"
+            ),
+            "name the same file at every gateway: --session-key FLEET/gateway/session.key, which `carboy fleet init` makes",
+        )),
+    }
 }
 
 fn unusable(fault: http::ConfigFault) -> Failure {

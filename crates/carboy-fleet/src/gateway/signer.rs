@@ -35,31 +35,36 @@ impl<B: Bus> Shared<B> {
     }
 
     /// A node asks for an address.
+    ///
+    /// A gateway may speak where a worker may not, so it answers at no subject but one of the node that the permit is for: who
+    /// has no permit, or wants the answer elsewhere, gets none.
     pub(super) fn asked_to_sign(self: Arc<Self>, message: Message) {
+        let (Some(signing), Some(key)) = (&self.signing, &self.config.session_key) else { return };
         let Some(reply) = message.reply else { return };
-        let Some(signing) = &self.signing else { return };
-        // It asks again when nobody answers.
-        let Some(place) = signing.place() else { return };
+        let Ok((ask, list)) = read::<SignAsk>(&message.payload) else { return };
+        let SignAsk { tenant, run, gateway, address, permit, .. } = &ask;
+        let given = Given { tenant, run, gateway, address: *address };
+        if !given.is_permit(key, permit) || !address.hears(&reply) {
+            return;
+        }
+        let place = signing.place(address.node);
         tokio::spawn(async move {
-            let answer = self.signed(&message.payload).await;
+            let answer = match &place {
+                Some(_) => self.signed(&ask, &list).await,
+                None => SignAnswer::Later {},
+            };
             self.bus.publish(reply, None, written(&answer, &[])).await.ok();
             drop(place);
         });
     }
 
-    async fn signed(&self, payload: &Bytes) -> SignAnswer {
+    async fn signed(&self, ask: &SignAsk, list: &Bytes) -> SignAnswer {
         let refused = |why: &str| SignAnswer::Refused { why: why.into() };
-        let Ok((ask, list)) = read::<SignAsk>(payload) else {
-            return refused("the question cannot be read");
-        };
-        let (Some(signing), Some(key)) = (&self.signing, &self.config.session_key) else {
-            return SignAnswer::Later {};
-        };
-        let SignAsk { tenant, run, gateway, address, permit, .. } = &ask;
-        let given = Given { tenant, run, gateway, address: *address };
-        if ask.v != VERSION || list.len() > LIST || !given.is_permit(key, permit) {
-            return refused("the permit is not for this");
+        let Some(signing) = &self.signing else { return SignAnswer::Later {} };
+        if ask.v != VERSION || list.len() > LIST {
+            return refused("the question is of another version, or too long");
         }
+        let SignAsk { run, gateway, address, .. } = ask;
         if *gateway == self.config.name.to_string() {
             match signing.winner(run) {
                 Some(None) => return SignAnswer::Later {},
@@ -70,7 +75,7 @@ impl<B: Bus> Shared<B> {
                 Some(_) | None => {}
             }
         }
-        signing.address(&ask, &list).await
+        signing.address(ask, list).await
     }
 }
 

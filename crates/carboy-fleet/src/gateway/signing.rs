@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use carboy_protocol::Artifact;
 use carboy_store::{Manifest, RunFiles};
 use sha2::{Digest, Sha256};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::files::{PATIENCE, SignAnswer, SignAsk, fault};
 use crate::nodes::Address;
 
-/// Questions that are answered at once. What comes beyond them is asked again.
+/// Questions that are answered at once, in all and of one node. What comes beyond them is asked again.
 const AT_ONCE: usize = 64;
+const OF_NODE: usize = 8;
 
 /// Runs of which is remembered who won, and lists that are known to be written down.
 const RUNS: usize = 16_384;
@@ -44,7 +44,8 @@ pub(super) struct Signing {
     usage: BTreeMap<String, Arc<tokio::sync::Mutex<Usage>>>,
     /// Digests of lists that are written down, by run.
     lists: Mutex<HashMap<String, [u8; 32]>>,
-    places: Arc<Semaphore>,
+    /// Questions that are being answered, by the node that asks.
+    places: Arc<Mutex<HashMap<u64, usize>>>,
 }
 
 /// Which node's outcome a caller got, by run; none while it is under way. The oldest is forgotten first.
@@ -74,8 +75,8 @@ impl Usage {
 impl Signing {
     pub fn new(config: FilesConfig) -> Signing {
         let usage = config.tenants.keys().map(|tenant| (tenant.clone(), Arc::default())).collect();
-        let places = Arc::new(Semaphore::new(AT_ONCE));
-        Signing { config, claims: Mutex::default(), usage, lists: Mutex::default(), places }
+        let (claims, lists, places) = (Mutex::default(), Mutex::default(), Arc::default());
+        Signing { config, claims, usage, lists, places }
     }
 
     fn claims(&self) -> MutexGuard<'_, Claims> {
@@ -110,9 +111,15 @@ impl Signing {
         self.claims().runs.get(run).map(|(_, winner)| *winner)
     }
 
-    /// A place to answer a question in, if there is one.
-    pub fn place(&self) -> Option<OwnedSemaphorePermit> {
-        self.places.clone().try_acquire_owned().ok()
+    /// A place to answer a question of this node in, if there is one.
+    pub fn place(&self, node: u64) -> Option<Place> {
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = places.get(&node).copied().unwrap_or(0);
+        if own >= OF_NODE || places.values().sum::<usize>() >= AT_ONCE {
+            return None;
+        }
+        places.insert(node, own + 1);
+        Some(Place { places: self.places.clone(), node })
     }
 
     /// An address for a file, or why there is none. The permit was looked at.
@@ -175,6 +182,22 @@ impl Signing {
             usage.coming.push((now, run.clone(), bytes));
         }
         Ok(!refused)
+    }
+}
+
+/// A place to answer a question of a node in, until it is dropped.
+pub(super) struct Place {
+    places: Arc<Mutex<HashMap<u64, usize>>>,
+    node: u64,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(own) = places.get_mut(&self.node) {
+            *own = own.saturating_sub(1);
+        }
+        places.retain(|_, own| *own > 0);
     }
 }
 

@@ -6,7 +6,7 @@ use carboy_store::{Bucket, BucketConfig, RunFiles};
 use super::super::FilesConfig;
 use super::*;
 use crate::files::SIGN;
-use crate::name::Start;
+use crate::name::{NodeName, Start, node_inbox};
 use crate::{Gateway, GatewayConfig, LocalBus, SessionKey};
 
 const NODE: Address = Address { node: 1, incarnation: 2 };
@@ -32,7 +32,7 @@ impl World {
             ..GatewayConfig::new(Start(7))
         };
         let bus = LocalBus::new("_INBOX_g.one");
-        let node = bus.connect("_INBOX_w.1");
+        let node = bus.connect(&node_inbox(NodeName(NODE.node)));
         World { gateway: Gateway::start(bus, config).await.expect("a gateway"), key, node }
     }
 
@@ -50,13 +50,37 @@ impl World {
         }
     }
 
-    async fn answer(&self, ask: &SignAsk, files: &[Artifact]) -> SignAnswer {
-        let reply = "_INBOX_w.1.sign.1".to_owned();
-        let mut answers = self.node.subscribe(reply.clone()).await.expect("subscribed");
+    fn reply(&self) -> String {
+        format!("{}.sign.1", self.node.inbox())
+    }
+
+    async fn ask_at(&self, reply: &str, ask: &SignAsk, files: &[Artifact]) {
         let question = written(ask, &serde_json::to_vec(files).expect("JSON"));
-        self.node.publish(SIGN.into(), Some(reply), question).await.expect("published");
+        self.node.publish(SIGN.into(), Some(reply.into()), question).await.expect("published");
+    }
+
+    async fn answer(&self, ask: &SignAsk, files: &[Artifact]) -> SignAnswer {
+        let mut answers = self.node.subscribe(self.reply()).await.expect("subscribed");
+        self.ask_at(&self.reply(), ask, files).await;
         let answer = answers.next().await.expect("an answer");
         read(&answer.payload).expect("an answer").0
+    }
+
+    /// Whether nothing is said of a question, there or anywhere.
+    async fn is_silent(&self, reply: &str, ask: &SignAsk) -> bool {
+        let mut all = self.node.subscribe(">".into()).await.expect("subscribed");
+        let files = [file("a", 10)];
+        self.ask_at(reply, ask, &files).await;
+        // What is asked after it is answered after it.
+        let last = format!("{}.sign.last", self.node.inbox());
+        self.ask_at(&last, &self.ask("0a"), &files).await;
+        loop {
+            match all.next().await.expect("an answer").subject {
+                subject if subject == last => return true,
+                subject if subject.starts_with("cb.") => {}
+                _answer => return false,
+            }
+        }
     }
 
     async fn is_refused(&self, ask: &SignAsk, files: &[Artifact]) -> bool {
@@ -84,10 +108,11 @@ async fn a_node_gets_addresses_for_the_files_of_its_own_run_alone() {
             "more bytes",
             SignAsk { permit: Permit { bytes: 11, ..own.permit.clone() }, ..own.clone() },
         ),
-        ("no such file", SignAsk { number: 1, ..own.clone() }),
     ] {
-        assert!(world.is_refused(&wrong, &[file("a", 10)]).await, "{what}");
+        assert!(world.is_silent(&world.reply(), &wrong).await, "{what}");
     }
+    let no_such = SignAsk { number: 1, ..own.clone() };
+    assert!(world.is_refused(&no_such, &[file("a", 10)]).await);
     for wrong in [file("a", 11), file("../0b/a", 1), file("..", 1), file("/a", 1), file("a/./b", 1)]
     {
         assert!(world.is_refused(&own, std::slice::from_ref(&wrong)).await, "{wrong:?}");
@@ -114,4 +139,29 @@ async fn only_the_node_whose_outcome_counts_brings_its_files() {
     assert_eq!(world.answer(&ask, &files).await, SignAnswer::Later {});
     drop(shared.claim("0a"));
     assert!(shared.signing.as_ref().is_some_and(|signing| signing.winner("0a").is_none()));
+}
+
+#[tokio::test]
+async fn a_gateway_speaks_nowhere_but_in_the_inbox_of_the_node_that_asks() {
+    let world = World::new().await;
+    let own = world.ask("0a");
+    assert!(!world.is_silent(&world.reply(), &own).await);
+    let other = node_inbox(NodeName(2)) + ".sign.1";
+    for reply in ["$JS.API.STREAM.PURGE.CB_JOBS", "$KV.CB_QUOTA.acme", "cb_x", &other] {
+        assert!(world.is_silent(reply, &own).await, "{reply}");
+    }
+}
+
+#[tokio::test]
+async fn one_node_cannot_have_all_places() {
+    let world = World::new().await;
+    let signing = world.gateway.shared.signing.as_ref().expect("a store");
+    let mut taken: Vec<_> = std::iter::from_fn(|| signing.place(NODE.node)).collect();
+    // It is told so at once.
+    assert_eq!(world.answer(&world.ask("0a"), &[file("../a", 1)]).await, SignAnswer::Later {});
+    let own = taken.len();
+    taken.extend((2..).map_while(|node| signing.place(node)));
+    assert!(taken.len() >= own * 4, "{own} of {}", taken.len());
+    drop(taken);
+    assert!(world.is_refused(&world.ask("0a"), &[file("../a", 1)]).await);
 }

@@ -29,9 +29,6 @@ pub struct User {
 /// takes ten minutes. The broker's own bounds are 1 message and 2 minutes.
 const RESPONSES: &str = "allow_responses: { max: 100000, expires: \"11m\" }";
 
-/// A gateway answers a worker's question once.
-const ANSWER: &str = "allow_responses: { max: 1, expires: \"2m\" }";
-
 impl Role {
     /// Everybody in a fleet of these nodes.
     pub fn all(nodes: &BTreeSet<NodeName>) -> Vec<Role> {
@@ -71,6 +68,8 @@ impl Role {
                 // Of a job that its caller cancelled.
                 "cb.res.>",
                 "cb.hook.>",
+                // Answers to workers. Not wherever one wants its answer: gateways may speak where workers may not.
+                "_INBOX_w.>",
                 // Gateways make the streams. None may remove one.
                 "$JS.API.INFO",
                 "$JS.API.STREAM.CREATE.CB_ASK",
@@ -152,13 +151,8 @@ impl User {
         // A string takes every line.
         writeln!(text, "          publish: {}", list(&role.publish())).ok();
         writeln!(text, "          subscribe: {}", list(&role.subscribe())).ok();
-        let responses = match role {
-            Role::Worker(_) => Some(RESPONSES),
-            Role::Gateway => Some(ANSWER),
-            Role::Ops => None,
-        };
-        if let Some(responses) = responses {
-            writeln!(text, "          {responses}").ok();
+        if let Role::Worker(_) = role {
+            writeln!(text, "          {RESPONSES}").ok();
         }
         text + "      } }\n"
     }

@@ -112,6 +112,42 @@ async fn without_the_ledger_a_gateway_has_what_it_had() {
 }
 
 #[tokio::test]
+async fn what_was_written_over_is_begun_anew_and_nothing_is_given_out_twice() {
+    let (ledger, clock) = (LocalLedger::default(), Clock::manual());
+    let all = gateways(&ledger, &clock, 3);
+    let (holds, wants, has) = (&all[0], &all[1], &all[2]);
+    let there = [holds, wants, has];
+    pass(&clock, &there, SILENCE);
+    assert_eq!(holds.more("acme", runs(7)).await, runs(8));
+    assert_eq!(has.more("acme", runs(2)).await, runs(2));
+    for again in [false, true] {
+        ledger.spoil("acme");
+        // As if everything were held, and who holds something goes on.
+        let second = Duration::from_secs(1);
+        for passed in 0..10 {
+            assert_eq!(wants.more("acme", runs(1)).await, runs(0), "after {passed} s");
+            assert_eq!(has.more("acme", runs(3)).await, runs(2), "after {passed} s");
+            assert_eq!(holds.settle("acme", || runs(8)).await, runs(8));
+            if again && passed == 8 {
+                ledger.spoil("acme");
+            }
+            pass(&clock, &there, second);
+        }
+        if again {
+            // What was written over a second time has its time too.
+            assert_eq!(wants.more("acme", runs(1)).await, runs(0));
+            for _ in 0..10 {
+                pass(&clock, &there, second);
+                holds.settle("acme", || runs(8)).await;
+                has.settle("acme", || runs(2)).await;
+            }
+        }
+        assert_eq!(wants.more("acme", runs(16)).await, runs(6), "what the others leave");
+        assert_eq!(wants.settle("acme", || runs(0)).await, runs(0));
+    }
+}
+
+#[tokio::test]
 async fn never_more_than_the_quota_is_given_out_at_once() {
     let (ledger, clock) = (LocalLedger::default(), Clock::manual());
     let all = gateways(&ledger, &clock, 4);

@@ -85,10 +85,15 @@ impl Credentials {
         }
     }
 
+    /// The file with the key that gateways share, if there is one.
+    pub fn session_key_file(&self, file: Option<&Path>) -> Option<PathBuf> {
+        let kept = self.credentials.as_ref().map(|folder| folder.join("session.key"));
+        file.map(Path::to_owned).or(kept.filter(|file| file.exists()))
+    }
+
     /// What ids of sessions are signed with: this file, what is in the folder, or for a gateway that is alone a new one.
     pub fn session_key(&self, file: Option<&Path>) -> Result<SessionKey, Failure> {
-        let kept = self.credentials.as_ref().map(|folder| folder.join("session.key"));
-        let file = file.map(Path::to_owned).or(kept.filter(|file| file.exists()));
+        let file = self.session_key_file(file);
         let key = match &file {
             Some(file) => SessionKey::read(file),
             None => SessionKey::random("alone"),

@@ -10,7 +10,7 @@ use carboy_fleet::jobs::{NatsJobs, StreamBounds};
 use carboy_fleet::lease::{Amount, Lessee, NatsLedger};
 use carboy_fleet::message::{GatewayBeat, read};
 use carboy_fleet::name::GATEWAYS;
-use carboy_fleet::{Bus, Clock, NatsBus};
+use carboy_fleet::{Bus, Clock, NatsBus, SessionKey};
 use carboy_server::http::{Door, Lessor, Quota, TenantConfig};
 
 /// How often it is looked whether this gateway can be heard.
@@ -33,10 +33,11 @@ impl Leases {
         url: &str,
         gateway: String,
         tenants: &BTreeMap<String, TenantConfig>,
+        key: SessionKey,
     ) -> Option<Arc<Leases>> {
         let exact: Vec<_> = tenants.iter().filter(|(_, tenant)| tenant.exact).collect();
         let brokers = NatsJobs::brokers(bus.client(), url);
-        let ledger = NatsLedger::new(bus.client(), StreamBounds::of_brokers(brokers).replicas);
+        let ledger = NatsLedger::new(bus.client(), StreamBounds::of_brokers(brokers).replicas, key);
         let quota = |tenant: &TenantConfig| Amount {
             runs: tenant.runs_at_once as u64,
             sessions: tenant.sessions_at_once as u64,

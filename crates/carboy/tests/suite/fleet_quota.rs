@@ -1,5 +1,6 @@
 //! An exact quota over two gateways, with a real broker and real jars.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use carboy_server::http::key_digest;
@@ -16,7 +17,7 @@ const QUOTA: usize = 3;
 /// When a run was under way, by the clock of the machine.
 type Span = (f64, f64);
 
-fn gateway(url: &str, settings: &Folder) -> Served {
+fn gateway(url: &str, settings: &Folder, key: &Path) -> Served {
     let text = format!(
         "[tenants.test]\nruns_at_once = {QUOTA}\nexact = true\nkeys = [{{ sha256 = \"{}\" }}]\n\
          ceiling = {{ walls = \"{}\", limits = {{ wall_ms = 300_000 }} }}\n",
@@ -25,7 +26,8 @@ fn gateway(url: &str, settings: &Folder) -> Served {
     );
     let file = settings.0.join("serve.toml");
     std::fs::write(&file, text).unwrap();
-    let options = ["--config", file.to_str().unwrap(), "--nats", url];
+    let [file, key] = [&file, key].map(|path| path.to_str().unwrap());
+    let options = ["--config", file, "--nats", url, "--session-key", key];
     let mut served = Served::of(&options, "127.0.0.1:0", Folder::new());
     served.key = "key".into();
     served
@@ -60,8 +62,10 @@ fn two_gateways_never_have_more_runs_at_once_than_an_exact_quota() {
     let kept = folders[0].0.join("kept");
     let more = ["-js", "-sd", kept.to_str().unwrap()];
     let (_broker, url) = broker_with(&program, &folders[0].0, &more);
+    let key = folders[0].0.join("session.key");
+    std::fs::write(&key, "0f".repeat(32)).unwrap();
     let nodes = [worker(&url, "firstaaa", &folders[1]), worker(&url, "seconaaa", &folders[2])];
-    let gateways = [gateway(&url, &folders[3]), gateway(&url, &folders[4])];
+    let gateways = [&folders[3], &folders[4]].map(|settings| gateway(&url, settings, &key));
     let spans: Vec<Span> = std::thread::scope(|scope| {
         let callers: Vec<_> = (0..10)
             .map(|number| {
