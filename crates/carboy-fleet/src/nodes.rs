@@ -20,6 +20,10 @@ pub const SILENCE: Duration = Duration::from_millis(1250);
 /// How many nodes keep the same environment warm.
 const WARM: usize = 4;
 
+/// A warm node with more to do than this is not preferred: it has four places for each processor, and one that is busy
+/// takes longer than another that has to warm up.
+const WARM_LOAD: f64 = 0.25;
+
 /// Nodes that are known at most.
 const KNOWN: usize = 4096;
 
@@ -229,7 +233,7 @@ impl Nodes {
     }
 
     /// The node for a run, or none that could take it. `tried` have refused this run. Of the nodes that keep `environment`
-    /// warm one is taken if it has a place, otherwise any.
+    /// warm one is taken if it has a processor free, otherwise any.
     pub fn choose(
         &mut self,
         environment: Option<u64>,
@@ -290,15 +294,18 @@ impl Nodes {
             .find(|&place| Some(place) != not && self.may(place, tried, now))
     }
 
-    /// The lighter of two nodes that keep an environment warm, if it has a place.
+    /// The lighter of two nodes that keep an environment warm, if it has little to do.
     fn warm_one(&mut self, environment: u64, tried: &[Address], now: Duration) -> Option<usize> {
+        if self.known.len() <= WARM {
+            return None;
+        }
         if self.warm.len() >= ENVIRONMENTS {
             self.warm.clear();
         }
         let known = &self.known;
         let warm = self.warm.entry(environment).or_insert_with(|| warmest(known, environment));
         let mut able: Vec<usize> = warm.clone();
-        able.retain(|&place| self.may(place, tried, now));
+        able.retain(|&place| self.known[place].load() < WARM_LOAD && self.may(place, tried, now));
         if able.is_empty() {
             return None;
         }

@@ -18,7 +18,7 @@ fn main() {
             "placement    nodes  load  p50 ms  p99 ms  refusals a run  refused  goodput  runs/s a node"
         );
     }
-    for placement in [Placement::TwoChoices, Placement::QueueGroup] {
+    for placement in [Placement::TwoChoices, Placement::OneEnvironment, Placement::QueueGroup] {
         for nodes in NODES {
             for load in LOADS {
                 // A small fleet has few runs a second: longer, so that there are more than a hundred thousand of them.
@@ -35,6 +35,7 @@ fn show(setting: &Setting, json: bool) {
     assert_eq!(figures.sent, figures.done + figures.refused, "a run was lost or ended twice");
     let name = match setting.placement {
         Placement::TwoChoices => "two-choices",
+        Placement::OneEnvironment => "environment",
         Placement::QueueGroup => "queue-group",
     };
     let Setting { nodes, load, seconds, .. } = *setting;

@@ -17,6 +17,8 @@ pub type Micros = u64;
 pub enum Placement {
     /// As a gateway does: of two nodes the lighter one, which may refuse.
     TwoChoices,
+    /// The same, and all runs are of one environment, which the same few nodes keep warm for every gateway.
+    OneEnvironment,
     /// As a queue group of the broker does: any node, where it waits.
     QueueGroup,
 }
@@ -297,9 +299,10 @@ impl World {
         let Run { gateway, ref tried, .. } = self.runs[run];
         let chosen = match self.setting.placement {
             Placement::QueueGroup => Some(address(self.random.below(self.nodes.len()))),
-            Placement::TwoChoices if tried.len() >= TRIES => None,
-            Placement::TwoChoices => {
-                self.gateways[gateway].nodes.choose(None, tried, time(self.now))
+            _ if tried.len() >= TRIES => None,
+            placement => {
+                let environment = (placement == Placement::OneEnvironment).then_some(99);
+                self.gateways[gateway].nodes.choose(environment, tried, time(self.now))
             }
         };
         match chosen {

@@ -40,10 +40,11 @@ impl State {
 }
 
 impl<B: Bus> Shared<B> {
-    /// A node that may have a place for a run.
+    /// A node that may have a place for a run, if possible one that keeps its environment warm.
     pub(super) async fn place(
         &self,
         tenant: &str,
+        environment: Option<u64>,
         tried: &mut Vec<Address>,
         until: Option<Duration>,
         caller: &mut Caller,
@@ -58,7 +59,7 @@ impl<B: Bus> Shared<B> {
             if self.bus.is_connected()
                 && state.room.is_empty()
                 && tried.len() < TRIES
-                && let Some(address) = state.nodes.choose(None, tried, now)
+                && let Some(address) = state.nodes.choose(environment, tried, now)
             {
                 state.nodes.sent(address);
                 return Ok(address);

@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use carboy_engine::{Artifacts, EngineError, FleetError, RunError, RunOptions, new_id};
-use carboy_protocol::{ArtifactWish, Job, Network, Outcome};
+use carboy_protocol::{ArtifactWish, Job, Network, Outcome, Policy};
+use sha2::{Digest, Sha256};
 
 use super::attempt::Ended;
 use super::caller::Caller;
@@ -59,12 +60,13 @@ impl<B: Bus> Shared<B> {
         let claim = (ask.artifacts == ArtifactWish::Keep).then(|| self.claim(&ask.run)).flatten();
         let limits = &job.policy.limits;
         let may = (limits.artifact_bytes, Duration::from_millis(limits.wall_ms));
-        let may_repeat = may_repeat(&job);
+        let (may_repeat, environment) = (may_repeat(&job), environment(&job.policy));
         let mut caller = Caller::new(options, &job);
         let (mut tried, mut lost) = (Vec::new(), 0);
         let give_up = self.config.clock.now() + LONGEST;
         loop {
-            let address = self.place(&ask.tenant, &mut tried, until, &mut caller).await?;
+            let address =
+                self.place(&ask.tenant, environment, &mut tried, until, &mut caller).await?;
             ask.ttl_ms = until.map(|until| {
                 let left = until.saturating_sub(self.config.clock.now());
                 u64::try_from(left.as_millis()).unwrap_or(u64::MAX)
@@ -145,4 +147,10 @@ pub(super) fn broken(what: &'static str) -> RunError {
 /// Whether a run does no harm if it is run twice: it reaches nothing beside its own jar.
 fn may_repeat(job: &Job) -> bool {
     job.policy.network == Network::None && job.tools.is_empty() && job.mounts.is_empty()
+}
+
+/// What jars of this policy have in common, so that they stand where some were used before. Every gateway finds the same.
+fn environment(policy: &Policy) -> Option<u64> {
+    let digest = Sha256::digest(serde_json::to_vec(policy).ok()?);
+    digest.first_chunk().map(|first| u64::from_be_bytes(*first))
 }

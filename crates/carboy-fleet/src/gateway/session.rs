@@ -101,7 +101,7 @@ impl<B: Bus> RemoteSession<B> {
         let mut caller = Caller::of(RunOptions::default(), &[], OPENING);
         let mut tried = Vec::new();
         for _ in 0..TRIES {
-            let address = shared.place(tenant, &mut tried, Some(until), &mut caller).await?;
+            let address = shared.place(tenant, None, &mut tried, Some(until), &mut caller).await?;
             let session = RemoteSession::new(shared, shared.draw(address, tenant)?, tenant);
             let mut unclaimed = Unclaimed(Some(session));
             let Some(session) = &unclaimed.0 else { break };

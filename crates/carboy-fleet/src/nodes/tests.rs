@@ -93,6 +93,11 @@ fn an_environment_stays_with_its_nodes_and_spills_when_they_are_full() {
         nodes.heard(node, hint(0), NOW);
     }
     assert!(warm(&mut nodes).is_disjoint(&second));
+    // Nor are those preferred that have something to do, while others have nothing.
+    for &node in &second {
+        nodes.heard(node, hint(4), NOW);
+    }
+    assert!(warm(&mut nodes).len() > 2 * WARM);
 }
 
 #[test]

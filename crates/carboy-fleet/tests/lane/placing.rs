@@ -21,6 +21,29 @@ async fn a_run_comes_to_its_end_on_a_node_and_once() {
 }
 
 #[tokio::test]
+async fn runs_of_one_policy_go_where_its_jars_stand_while_there_is_room() {
+    let world = World::new(&[8; 12]).await;
+    let mut used = std::collections::BTreeSet::new();
+    for number in 0..30 {
+        let run = world.start(&format!("wait {number}"));
+        world.stage.until_begun(number + 1).await;
+        let busy = world.nodes.iter().position(|node| node.worker.hint().free < 8);
+        used.insert(busy.expect("a node that runs it"));
+        world.stage.go.notify_waiters();
+        result(run).await;
+    }
+    assert!(used.len() <= 4, "{used:?}");
+    let runs: Vec<_> = (30..54).map(|number| world.start(&format!("wait {number}"))).collect();
+    world.stage.until_begun(54).await;
+    let busy = world.nodes.iter().filter(|node| node.worker.hint().free < 8).count();
+    assert!(busy > 4, "{busy} nodes have 24 runs");
+    world.stage.go.notify_waiters();
+    for run in runs {
+        result(run).await;
+    }
+}
+
+#[tokio::test]
 async fn a_full_node_refuses_and_another_takes_it() {
     let world = World::new(&[1, 1]).await;
     let runs = [world.start("wait a"), world.start("wait b")];
