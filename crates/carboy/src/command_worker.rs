@@ -87,16 +87,16 @@ pub async fn work(arguments: WorkerArguments) -> Result<std::process::ExitCode, 
     let beats = arguments.credentials.connect(&arguments.nats, &beats, &inbox).await?;
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let drain = Duration::from_secs(u64::from(arguments.drain));
+    let runner = Arc::new(Logged::new(engine.clone(), arguments.log, address));
     let config = WorkerConfig {
         address,
         slots,
         version,
         clock: Clock::new(),
-        sessions: Some(HeldSessions::new(engine.clone(), MOST_SESSIONS)),
+        sessions: Some(HeldSessions::new(runner.clone(), MOST_SESSIONS)),
         files: Some(Spool::new(SPOOL)),
         session_drain: drain,
     };
-    let runner = Arc::new(Logged::new(engine.clone(), arguments.log, address));
     let worker = Worker::start(runner.clone(), bus, beats, config)
         .await
         .map_err(|error| bus_failure(&error))?;
