@@ -79,7 +79,7 @@ impl Given<'_> {
     }
 }
 
-fn now() -> Duration {
+pub(crate) fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 

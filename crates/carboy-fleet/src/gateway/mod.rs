@@ -95,6 +95,8 @@ impl<B: Bus> Gateway<B> {
         if shared.signing.is_some() {
             let own = shared.bus.subscribe(sign_at(&shared.config.name.to_string())).await?;
             let any = shared.bus.subscribe_in(SIGN.into(), SIGNERS).await?;
+            let gateways = shared.bus.subscribe(GATEWAYS.into()).await?;
+            tasks.spawn(each(shared.clone(), gateways, Shared::heard_gateway));
             for mut asked in [own, any] {
                 let shared = shared.clone();
                 tasks.spawn(async move {

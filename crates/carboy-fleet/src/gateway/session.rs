@@ -10,7 +10,7 @@ use bytes::Bytes;
 use carboy_engine::{
     EngineError, FleetError, RequestError, RunError, RunOptions, SessionHandle, new_id,
 };
-use carboy_protocol::{ArtifactWish, Opening, Piece, Reply, Tool, Variables};
+use carboy_protocol::{ArtifactWish, Opening, Piece, Reply, Variables};
 use serde::Serialize;
 
 use super::attempt::Ended;
@@ -37,6 +37,8 @@ pub struct RemoteSession<B: Bus> {
     shared: Arc<Shared<B>>,
     id: SessionId,
     tenant: String,
+    /// How many bytes of files a run of it may leave, and how long it may take, if it was opened here.
+    may: Option<(u64, Duration)>,
     /// Set once it is known to be over.
     over: OnceLock<Over>,
 }
@@ -85,7 +87,7 @@ impl<B: Bus> Shared<B> {
 impl<B: Bus> RemoteSession<B> {
     fn new(shared: &Arc<Shared<B>>, id: SessionId, tenant: &str) -> RemoteSession<B> {
         let (shared, tenant) = (shared.clone(), tenant.to_owned());
-        RemoteSession { shared, id, tenant, over: OnceLock::new() }
+        RemoteSession { shared, id, tenant, may: None, over: OnceLock::new() }
     }
 
     /// Opens one on a node that has room for it.
@@ -96,16 +98,19 @@ impl<B: Bus> RemoteSession<B> {
     ) -> Result<RemoteSession<B>, RunError> {
         shared.key()?;
         let body = shared.body(&opening)?;
+        let limits = &opening.policy.limits;
+        let may = (limits.artifact_bytes, Duration::from_millis(limits.wall_ms));
         let clock = &shared.config.clock;
         let until = clock.now() + OPENING;
         let mut caller = Caller::of(RunOptions::default(), &[], OPENING);
         let mut tried = Vec::new();
         for _ in 0..TRIES {
             let address = shared.place(tenant, None, &mut tried, Some(until), &mut caller).await?;
-            let session = RemoteSession::new(shared, shared.draw(address, tenant)?, tenant);
+            let mut session = RemoteSession::new(shared, shared.draw(address, tenant)?, tenant);
+            session.may = Some(may);
             let mut unclaimed = Unclaimed(Some(session));
             let Some(session) = &unclaimed.0 else { break };
-            match session.ask(Wanted::Open {}, body.clone(), RunOptions::default(), &[]).await {
+            match session.ask(Wanted::Open {}, body.clone(), RunOptions::default(), None).await {
                 Ok(Told::Done {}) => {}
                 Ok(Told::Not(Fault::Full { .. } | Fault::Drained {})) => {
                     unclaimed.0 = None;
@@ -167,7 +172,7 @@ impl<B: Bus> RemoteSession<B> {
         what: Wanted,
         body: Bytes,
         mut options: RunOptions,
-        tools: &[Tool],
+        piece: Option<&Piece>,
     ) -> Result<Told, RunError> {
         self.check()?;
         let shared = &self.shared;
@@ -175,8 +180,12 @@ impl<B: Bus> RemoteSession<B> {
         let run = options.id.take().map_or_else(new_id, Ok)?;
         let artifacts = shared.wish(&options.artifacts);
         let claim = (artifacts == ArtifactWish::Keep).then(|| shared.claim(&run)).flatten();
-        let permit = || shared.permit(&self.tenant, &run, self.id.address, (u64::MAX, BOUND));
-        let files = claim.as_ref().and_then(|_| permit());
+        let (bytes, takes) = self.may.unwrap_or((u64::MAX, BOUND));
+        let wall = piece.and_then(|piece| piece.wall_ms).map_or(takes, Duration::from_millis);
+        let may = (bytes, takes.min(wall));
+        let files =
+            claim.as_ref().and_then(|_| shared.permit(&self.tenant, &run, self.id.address, may));
+        let tools = piece.map_or(&[][..], |piece| &piece.tools);
         let ask = RunAsk {
             v: VERSION,
             run,
@@ -253,7 +262,7 @@ impl<B: Bus> RemoteSession<B> {
 
     /// Asks for something that has no answer but that it is done.
     async fn done(&self, what: Wanted) -> Result<(), RunError> {
-        match self.ask(what, Bytes::new(), RunOptions::default(), &[]).await? {
+        match self.ask(what, Bytes::new(), RunOptions::default(), None).await? {
             Told::Done {} => Ok(()),
             Told::Not(fault) => Err(fault.error()),
             _ => Err(unexpected()),
@@ -268,7 +277,7 @@ impl<B: Bus> SessionHandle for RemoteSession<B> {
 
     async fn run_with(&self, piece: Piece, options: RunOptions) -> Result<Reply, RunError> {
         let body = self.shared.body(&piece)?;
-        match self.ask(Wanted::Run {}, body, options, &piece.tools).await? {
+        match self.ask(Wanted::Run {}, body, options, Some(&piece)).await? {
             Told::Reply(reply) => Ok(*reply),
             Told::Not(fault) => Err(fault.error()),
             _ => Err(unexpected()),
@@ -276,7 +285,7 @@ impl<B: Bus> SessionHandle for RemoteSession<B> {
     }
 
     async fn variables(&self) -> Result<Variables, RunError> {
-        match self.ask(Wanted::Variables {}, Bytes::new(), RunOptions::default(), &[]).await? {
+        match self.ask(Wanted::Variables {}, Bytes::new(), RunOptions::default(), None).await? {
             Told::Variables(variables) => Ok(variables),
             Told::Not(fault) => Err(fault.error()),
             _ => Err(unexpected()),
@@ -286,7 +295,8 @@ impl<B: Bus> SessionHandle for RemoteSession<B> {
     async fn branch(&self) -> Result<RemoteSession<B>, RunError> {
         let id = self.shared.draw(self.id.address, &self.tenant)?;
         let to = id.to_string();
-        let branch = RemoteSession::new(&self.shared, id, &self.tenant);
+        let mut branch = RemoteSession::new(&self.shared, id, &self.tenant);
+        branch.may = self.may;
         let mut unclaimed = Unclaimed(Some(branch));
         let branched = self.done(Wanted::Branch { to }).await;
         let branch = unclaimed.0.take();
@@ -303,7 +313,7 @@ impl<B: Bus> SessionHandle for RemoteSession<B> {
     }
 
     async fn checkpoints(&self) -> Result<Vec<String>, RunError> {
-        match self.ask(Wanted::Checkpoints {}, Bytes::new(), RunOptions::default(), &[]).await? {
+        match self.ask(Wanted::Checkpoints {}, Bytes::new(), RunOptions::default(), None).await? {
             Told::Checkpoints { names } => Ok(names),
             Told::Not(fault) => Err(fault.error()),
             _ => Err(unexpected()),

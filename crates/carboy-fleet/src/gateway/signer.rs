@@ -9,7 +9,7 @@ use super::shared::Shared;
 use super::signing::Claim;
 use crate::bus::{Bus, Message};
 use crate::files::{Given, LIST, Permit, SignAnswer, SignAsk};
-use crate::message::{VERSION, read, written};
+use crate::message::{GatewayBeat, VERSION, read, written};
 use crate::nodes::Address;
 
 impl<B: Bus> Shared<B> {
@@ -58,6 +58,15 @@ impl<B: Bus> Shared<B> {
         });
     }
 
+    /// A gateway is there.
+    pub(super) fn heard_gateway(&self, message: Message) {
+        if let (Some(signing), Ok((beat, _))) =
+            (&self.signing, read::<GatewayBeat>(&message.payload))
+        {
+            signing.hear(beat.gateway, self.config.clock.now());
+        }
+    }
+
     async fn signed(&self, ask: &SignAsk, list: &Bytes) -> SignAnswer {
         let refused = |why: &str| SignAnswer::Refused { why: why.into() };
         let Some(signing) = &self.signing else { return SignAnswer::Later {} };
@@ -74,6 +83,9 @@ impl<B: Bus> Shared<B> {
                 // One that is forgotten has its permit.
                 Some(_) | None => {}
             }
+        } else if signing.is_there(gateway, self.config.clock.now()) {
+            // It knows whether the outcome is this node's, and who asks it is told.
+            return SignAnswer::Later {};
         }
         signing.address(ask, list).await
     }

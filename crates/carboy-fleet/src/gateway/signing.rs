@@ -25,8 +25,9 @@ const LISTS: usize = 1024;
 /// How old what is known of a tenant's bytes may be.
 const FRESH: Duration = Duration::from_secs(10);
 
-/// How long after it was signed for a file counts even if the store does not have it.
-const COMING: Duration = Duration::from_secs(60);
+/// Other gateways that are kept in mind, and how long after its last word one is there.
+const GATEWAYS: usize = 1024;
+const THERE: Duration = Duration::from_secs(3);
 
 /// Where files go.
 #[derive(Clone, Debug)]
@@ -46,6 +47,8 @@ pub(super) struct Signing {
     lists: Mutex<HashMap<String, [u8; 32]>>,
     /// Questions that are being answered, by the node that asks.
     places: Arc<Mutex<HashMap<u64, usize>>>,
+    /// When other gateways were heard.
+    heard: Mutex<HashMap<String, Duration>>,
 }
 
 /// Which node's outcome a caller got, by run; none while it is under way. The oldest is forgotten first.
@@ -59,11 +62,19 @@ struct Claims {
 struct Usage {
     listed: Option<Instant>,
     runs: BTreeMap<String, u64>,
-    /// What this gateway signed for a moment ago.
-    coming: Vec<(Instant, String, u64)>,
+    /// What this gateway signed for, and until when it may come.
+    coming: Vec<(u64, String, u64)>,
 }
 
 impl Usage {
+    /// What is there has come, and what nobody may bring any more does not come.
+    fn forget(&mut self, now: u64) {
+        let Usage { runs, coming, .. } = self;
+        coming.retain(|(until, run, bytes)| {
+            *until >= now && runs.get(run).copied().unwrap_or(0) < *bytes
+        });
+    }
+
     /// The sum, with what is on its way.
     fn bytes(&self) -> u64 {
         let there = |run: &str| self.runs.get(run).copied().unwrap_or(0);
@@ -76,7 +87,7 @@ impl Signing {
     pub fn new(config: FilesConfig) -> Signing {
         let usage = config.tenants.keys().map(|tenant| (tenant.clone(), Arc::default())).collect();
         let (claims, lists, places) = (Mutex::default(), Mutex::default(), Arc::default());
-        Signing { config, claims, usage, lists, places }
+        Signing { config, claims, usage, lists, places, heard: Mutex::default() }
     }
 
     fn claims(&self) -> MutexGuard<'_, Claims> {
@@ -109,6 +120,23 @@ impl Signing {
     /// Which node's outcome the caller of this run got, if it has one; none if nothing is known of it.
     pub fn winner(&self, run: &str) -> Option<Option<Address>> {
         self.claims().runs.get(run).map(|(_, winner)| *winner)
+    }
+
+    /// A gateway said that it is there.
+    pub fn hear(&self, gateway: String, now: Duration) {
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        if heard.len() >= GATEWAYS {
+            heard.retain(|_, at| now.saturating_sub(*at) < THERE);
+        }
+        if heard.len() < GATEWAYS {
+            heard.insert(gateway, now);
+        }
+    }
+
+    /// Whether a gateway is there: then it answers for the runs that it gave.
+    pub fn is_there(&self, gateway: &str, now: Duration) -> bool {
+        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.get(gateway).is_some_and(|at| now.saturating_sub(*at) < THERE)
     }
 
     /// A place to answer a question of this node in, if there is one.
@@ -165,11 +193,11 @@ impl Signing {
             return Ok(!known.refused && known.files == files);
         }
         let now = Instant::now();
-        usage.coming.retain(|(at, ..)| now.duration_since(*at) < COMING);
         if usage.listed.is_none_or(|at| now.duration_since(at) >= FRESH) {
             usage.runs = store.bytes(tenant).await?;
             usage.listed = Some(now);
         }
+        usage.forget(crate::files::now().as_secs());
         let bytes = files.iter().map(|file| file.bytes).fold(0, u64::saturating_add);
         let refused = usage.bytes().saturating_add(bytes) > self.most(tenant);
         let files = if refused { vec![] } else { files.to_vec() };
@@ -179,7 +207,7 @@ impl Signing {
             return Ok(store.manifest(tenant, run).await? == Some(manifest) && !refused);
         }
         if !refused {
-            usage.coming.push((now, run.clone(), bytes));
+            usage.coming.push((ask.permit.until, run.clone(), bytes));
         }
         Ok(!refused)
     }
@@ -232,14 +260,20 @@ mod tests {
 
     #[test]
     fn what_is_on_its_way_counts_once() {
-        let now = Instant::now();
         let mut usage = Usage::default();
-        usage.coming.push((now, "a".into(), 10));
+        usage.coming.push((7, "a".into(), 10));
         assert_eq!(usage.bytes(), 10);
         usage.runs.insert("a".into(), 4);
         usage.runs.insert("b".into(), 5);
         assert_eq!(usage.bytes(), 15, "some of it is there");
+        usage.forget(7);
+        assert_eq!(usage.bytes(), 15, "the rest may come");
+        usage.forget(8);
+        assert_eq!(usage.bytes(), 9, "nobody may bring the rest any more");
+        usage.coming.push((7, "a".into(), 10));
         usage.runs.insert("a".into(), 10);
         assert_eq!(usage.bytes(), 15);
+        usage.forget(7);
+        assert!(usage.coming.is_empty() && usage.bytes() == 15);
     }
 }

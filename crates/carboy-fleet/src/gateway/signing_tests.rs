@@ -6,7 +6,7 @@ use carboy_store::{Bucket, BucketConfig, RunFiles};
 use super::super::FilesConfig;
 use super::*;
 use crate::files::SIGN;
-use crate::name::{NodeName, Start, node_inbox};
+use crate::name::{GATEWAYS, NodeName, Start, node_inbox};
 use crate::{Gateway, GatewayConfig, LocalBus, SessionKey};
 
 const NODE: Address = Address { node: 1, incarnation: 2 };
@@ -164,4 +164,21 @@ async fn one_node_cannot_have_all_places() {
     assert!(taken.len() >= own * 4, "{own} of {}", taken.len());
     drop(taken);
     assert!(world.is_refused(&world.ask("0a"), &[file("../a", 1)]).await);
+}
+
+#[tokio::test]
+async fn a_gateway_that_is_there_answers_for_its_own_runs() {
+    let world = World::new().await;
+    let signing = world.gateway.shared.signing.as_ref().expect("a store");
+    let (ask, files) = (world.ask("0a"), [file("../a", 1)]);
+    assert!(world.is_refused(&ask, &files).await, "it is looked at");
+    let beat = GatewayBeat { gateway: "another".into(), ..world.gateway.beat() };
+    world.node.publish(GATEWAYS.into(), None, written(&beat, &[])).await.expect("published");
+    // What was sent first is heard first, but by another task.
+    while !signing.is_there("another", world.gateway.shared.config.clock.now()) {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(world.answer(&ask, &files).await, SignAnswer::Later {});
+    let later = world.gateway.shared.config.clock.now() + Duration::from_secs(3);
+    assert!(!signing.is_there("another", later), "it is gone");
 }

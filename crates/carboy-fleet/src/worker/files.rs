@@ -25,9 +25,12 @@ const ANSWER: Duration = Duration::from_secs(60);
 const PAUSES: [u64; 6] = [50, 250, 1000, 2000, 5000, 10_000];
 
 /// What came of one attempt.
+#[derive(Debug, PartialEq, Eq)]
 enum Tried {
     Done,
     Later,
+    /// Not this file; others may.
+    Without,
     Never,
 }
 
@@ -44,7 +47,7 @@ pub(super) async fn bring<R: Runner, B: Bus>(node: Arc<Node<R, B>>, left: Arc<Le
     for (number, (artifact, at)) in files.iter().enumerate() {
         loop {
             match attempt(&node, &left, (number, artifact), &list, (&file, *at)).await {
-                Tried::Done => break,
+                Tried::Done | Tried::Without => break,
                 Tried::Never => return,
                 Tried::Later if Instant::now() >= until => return,
                 Tried::Later => {
@@ -87,9 +90,19 @@ async fn attempt<R: Runner, B: Bus>(
     };
     let part = (at, artifact.bytes);
     match left.spool.uploader.put(&url, sha256, file.clone(), part).await {
-        Ok(200..300) => Tried::Done,
+        Ok(status) => after(status),
+        Err(_) => Tried::Later,
+    }
+}
+
+/// What a store's answer means for a file.
+fn after(status: u16) -> Tried {
+    match status {
+        200..300 => Tried::Done,
         // An address that came too late is refused too: the next one may not.
-        Ok(_) | Err(_) => Tried::Later,
+        403 | 408 | 429 => Tried::Later,
+        400..500 => Tried::Without,
+        _ => Tried::Later,
     }
 }
 
@@ -107,4 +120,20 @@ async fn answered<R: Runner, B: Bus>(
         return None;
     }
     read(&answer.payload).ok().map(|(answer, _)| answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_store_refuses_for_good_is_not_tried_again() {
+        for status in [400, 404, 409, 413] {
+            assert_eq!(after(status), Tried::Without, "{status}");
+        }
+        for status in [403, 408, 429, 500, 503, 301, 100] {
+            assert_eq!(after(status), Tried::Later, "{status}");
+        }
+        assert_eq!(after(200), Tried::Done);
+    }
 }

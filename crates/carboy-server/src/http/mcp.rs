@@ -256,7 +256,11 @@ impl<R: Sessions> OfTenant<R> {
             begun: None,
             tenant: caller.tenant.name.clone(),
             deadline: None,
-            artifacts: ArtifactWish::Keep,
+            // Nothing here reads what is in a store, and it would count for the tenant.
+            artifacts: match door.stored {
+                Some(_) => ArtifactWish::List,
+                None => ArtifactWish::Keep,
+            },
         };
         let shelf = door.shelves.of(caller.tenant.number).clone();
         let started = door.desk.start_keeping(id.clone(), order, Some(shelf));
