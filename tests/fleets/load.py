@@ -99,6 +99,11 @@ class Load:
         ):
             time.sleep(0.01)
 
+    def until_sent(self, count: int) -> None:
+        """Waits until so many runs were sent, whatever came of them."""
+        while self.seen.sent < count and any(thread.is_alive() for thread in self.threads):
+            time.sleep(0.01)
+
     def halt(self) -> None:
         """Sends nothing new."""
         self.halted.set()
